@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -66,8 +67,26 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 """Group of the help → command → what it does, in one line of at most 60 characters."""
 
 
-class _InPanels(TyperCommand):
-    """A command whose help has one section for each kind of option."""
+class _Command(TyperCommand):
+    """A command with blocks of shared options; its help has one section for each kind of option.
+
+    A block is a dataclass whose fields are options. The command finds it with `Block.of`.
+    """
+
+    blocks: Sequence[type] = ()
+
+    def __init__(self, name: str | None, *, params: list[Any], **settings: Any) -> None:
+        shared = [parameter for block in self.blocks for parameter in _as_command(block).params]
+        super().__init__(name, params=[*shared, *params], **settings)
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        """Run the command, after its blocks are filled."""
+        ctx.obj = {}
+        for block in self.blocks:
+            command = _as_command(block)
+            given = {parameter.name: ctx.params.pop(parameter.name) for parameter in command.params}
+            ctx.obj[block] = command.callback(**given)
+        return super().invoke(ctx)
 
     def format_options(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """Write the arguments, the command's options, then the sections of shared options."""
@@ -83,12 +102,29 @@ class _InPanels(TyperCommand):
                     formatter.write_dl(records)
 
 
-class _App(typer.Typer):
-    """The application; its commands are `_InPanels`."""
+@cache
+def _as_command(block: type) -> Any:
+    """Return the command that Typer makes of a block: its parameters are the block's fields."""
+    alone = typer.Typer(add_completion=False)
+    alone.command()(block)
+    return typer.main.get_command(alone)
 
-    def command(self, *given: Any, **settings: Any) -> Callable[[Command], Command]:
-        """Register a command, as `typer.Typer.command` does."""
-        return super().command(*given, **{"cls": _InPanels, **settings})
+
+class _App(typer.Typer):
+    """The application; its commands are `_Command`s."""
+
+    def command(
+        self, *given: Any, blocks: Sequence[type] = (), **settings: Any
+    ) -> Callable[[Command], Command]:
+        """Register a command, as `typer.Typer.command` does.
+
+        Args:
+            given: its name, if that is not the name of the function.
+            blocks: its blocks of shared options.
+            settings: those of `typer.Typer.command`.
+        """
+        with_blocks = type("Command", (_Command,), {"blocks": blocks})
+        return super().command(*given, **{"cls": with_blocks, **settings})
 
 
 class _InGroups(TyperGroup):

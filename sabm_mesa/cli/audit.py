@@ -15,7 +15,6 @@ from sabm_mesa.cli.options import (
     FileMindOptions,
     LLMOptions,
     isolation_of,
-    with_options,
 )
 from sabm_mesa.cli.reproduce import minds_given, populations
 from sabm_mesa.core.parsing import parse_list, parse_minds
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
     from sabm_mesa.studies.experiments.schema import Experiment
 
 
-@app.command()
-@with_options
+@app.command(blocks=[LLMOptions, FileMindOptions])
 def audit(
+    context: typer.Context,
     name: Annotated[
         str,
         typer.Argument(
@@ -73,8 +72,6 @@ def audit(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the audit (default: out/audit/NAME).")
     ] = None,
-    llm: LLMOptions,
-    isolation: FileMindOptions,
     cost: Annotated[
         bool,
         typer.Option("--cost", help="Only estimate the cost of the missing runs."),
@@ -94,7 +91,8 @@ def audit(
     from sabm_mesa.studies.experiments.running import EARLIER, RECORDING, expected_cost, run
     from sabm_mesa.studies.experiments.schema import load_experiment
 
-    isolation.apply()
+    llm = LLMOptions.of(context)
+    FileMindOptions.of(context).apply()
     experiment = load_experiment(name)
     planned = plan_audit(
         experiment, scale, minds=_minds(experiment, minds or []), given=_factors(factor or []),

@@ -8,16 +8,16 @@ from typing import Annotated, Any, get_args
 import typer
 
 from sabm_mesa.cli.app import app
-from sabm_mesa.cli.options import AsJson, FigureOptions, ScenarioFile, with_options
+from sabm_mesa.cli.options import AsJson, FigureOptions, ScenarioFile
 from sabm_mesa.core.parameters import check_choice
 from sabm_mesa.core.parsing import parse_list
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models import registry
 
 
-@app.command()
-@with_options
+@app.command(blocks=[FigureOptions])
 def compare(
+    context: typer.Context,
     sources: Annotated[
         list[Path],
         typer.Argument(
@@ -67,7 +67,6 @@ def compare(
         Path | None, typer.Option(help="Folder for the files (default: compare, next to the runs).")
     ] = None,
     scenario: ScenarioFile = None,
-    drawing: FigureOptions,
     as_json: AsJson = False,
 ) -> None:
     """Test the settings of a sweep or of recordings, or compare decisions with those of people."""
@@ -76,7 +75,7 @@ def compare(
     from sabm_mesa.studies import compare as study
     from sabm_mesa.studies import people as of_people
 
-    drawing.apply()
+    FigureOptions.of(context).apply()
     first = sources[0] if sources[0].is_dir() else sources[0].parent
     folder = out or first / "compare"
     if people is not None:

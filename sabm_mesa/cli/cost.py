@@ -12,14 +12,11 @@ from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     MOST_RUNS,
     AsJson,
-    BaseURL,
-    EndpointsFile,
+    EndpointOptions,
     FileMindOptions,
     Prices,
     RunOptions,
     ScenarioName,
-    isolation_of,
-    with_options,
 )
 from sabm_mesa.models import registry
 
@@ -29,32 +26,25 @@ if TYPE_CHECKING:
 _HEAD = ("question", "mind", "asks", "requests", "tokens sent", "tokens received", "dollars")
 
 
-@app.command()
-@with_options
+@app.command(blocks=[RunOptions, EndpointOptions, FileMindOptions])
 def cost(
+    context: typer.Context,
     name: ScenarioName,
     *,
-    setting: RunOptions,
     runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Number of runs.")] = 1,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of the first run (default: 0).")
     ] = None,
     prices: Prices = None,
-    base_url: BaseURL = None,
-    endpoints: EndpointsFile = None,
-    isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
     """Estimate the range and the likely cost of runs. Nothing is sent, and no key is needed."""
-    from sabm_mesa.llm import Connection, read_endpoints
     from sabm_mesa.recording import export
     from sabm_mesa.runs.cost import estimate
 
-    connection = Connection(base_url, read_endpoints(endpoints) if endpoints else {})
-    parameters = {**setting.parameters(rng=seed), "connection": connection}
-    isolation.apply()
-    if line := isolation_of([parameters.get("minds", "classical")]):
-        say(line, err=True)
+    connection = EndpointOptions.of(context).connection()
+    parameters = {**RunOptions.of(context).parameters(rng=seed), "connection": connection}
+    FileMindOptions.of(context).apply([parameters.get("minds", "classical")])
     estimated = estimate(registry.load(name), parameters, runs, prices)
     say(export.readable_json(estimated.as_dict()) if as_json else in_words(estimated))
 

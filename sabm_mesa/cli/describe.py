@@ -16,8 +16,6 @@ from sabm_mesa.cli.options import (
     RunOptions,
     ScenarioFile,
     complete_scenarios,
-    isolation_of,
-    with_options,
 )
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models import registry
@@ -26,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@app.command("describe")
-@with_options
+@app.command("describe", blocks=[RunOptions, FileMindOptions])
 def describe_(
+    context: typer.Context,
     name: Annotated[
         str,
         typer.Argument(
@@ -39,7 +37,6 @@ def describe_(
         ),
     ],
     *,
-    setting: RunOptions,
     run: Annotated[
         list[int] | None,
         typer.Option(
@@ -62,7 +59,6 @@ def describe_(
             help="Write the GUIDE-LLM reporting checklist instead, filled in from the runs.",
         ),
     ] = False,
-    isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
     """Describe a scenario or recorded runs by the ODD protocol, with all prompts and their hashes.
@@ -75,10 +71,8 @@ def describe_(
 
     if scenario is not None:
         registry.load(scenario)
-    parameters = setting.parameters()
-    isolation.apply()
-    if line := isolation_of([parameters.get("minds", "classical")]):
-        say(line, err=True)
+    parameters = RunOptions.of(context).parameters()
+    FileMindOptions.of(context).apply([parameters.get("minds", "classical")])
     description = _description(name, parameters, run, checklist=checklist)
     if as_json:
         say(export.readable_json(description))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import AsJson, BaseURL, EndpointsFile, SettingOptions, with_options
+from sabm_mesa.cli.options import AsJson, BaseURL, EndpointsFile, SettingOptions
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models import registry
 
@@ -23,9 +23,9 @@ _SQLITE = b"SQLite format 3"
 """The first bytes of an SQLite file."""
 
 
-@app.command()
-@with_options
+@app.command(blocks=[SettingOptions])
 def doctor(
+    context: typer.Context,
     subject: Annotated[
         str | None,
         typer.Argument(
@@ -36,7 +36,6 @@ def doctor(
         ),
     ] = None,
     *,
-    setting: SettingOptions,
     times: Annotated[
         int,
         typer.Option(
@@ -72,6 +71,7 @@ def doctor(
     from sabm_mesa.recording import export
     from sabm_mesa.runs.try_model import State
 
+    setting = SettingOptions.of(context)
     if subject is not None and minds is not None:
         if write:
             raise UsageError(

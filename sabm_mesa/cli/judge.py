@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.app import app
 from sabm_mesa.cli.options import (
     AsJson,
     FileMindOptions,
@@ -16,9 +16,7 @@ from sabm_mesa.cli.options import (
     Prompts,
     RecordingPath,
     ScenarioFile,
-    isolation_of,
     parameters_from,
-    with_options,
 )
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.models import registry
@@ -46,9 +44,9 @@ Settings = Annotated[
 ]  # fmt: skip
 
 
-@app.command()
-@with_options
+@app.command(blocks=[LLMOptions, FileMindOptions])
 def judge(
+    context: typer.Context,
     path: RecordingPath,
     *,
     minds: Judges = None,
@@ -57,8 +55,6 @@ def judge(
         Path | None,
         typer.Option(help="Folder for the files (default: judge, next to the recording)."),
     ] = None,
-    llm: LLMOptions,
-    isolation: FileMindOptions,
     prompts: Prompts = None,
     codes: Annotated[
         Path | None,
@@ -93,10 +89,8 @@ def judge(
     folder = path.parent / "judge" if out is None else out
     judged: dict[str, dict[str, int]] = {}
     if parameters["minds"] != "classical":
-        connection = llm.connection()
-        isolation.apply()
-        if line := isolation_of([parameters["minds"]]):
-            say(line, err=True)
+        connection = LLMOptions.of(context).connection()
+        FileMindOptions.of(context).apply([parameters["minds"]])
         recording = folder / "judge.sqlite"
         with session("judge", [recording], connection.prices) as progress:
             ask = partial(

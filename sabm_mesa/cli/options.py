@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import wraps
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
+from sabm_mesa.cli.app import say
 from sabm_mesa.core.parameters import MOST, SERVICES, check_choice
 from sabm_mesa.core.parsing import parse_minds, parse_value
 from sabm_mesa.errors import ParameterError
@@ -123,12 +122,19 @@ EndpointsFile = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class SettingOptions:
-    """The options of every command that sets the parameters of runs, except the minds.
+class Block:
+    """Options that several commands share: a dataclass, named in ``@app.command(blocks=…)``."""
 
-    A command declares a parameter of this type and is decorated with `with_options`.
-    """
+    @classmethod
+    def of(cls, context: typer.Context) -> Self:
+        """Return the options of this block that a command was given."""
+        block: Self = context.obj[cls]
+        return block
+
+
+@dataclass(frozen=True)
+class SettingOptions(Block):
+    """The options of every command that sets the parameters of runs, except the minds."""
 
     condition: Condition = None
     set_: Settings = None
@@ -160,14 +166,23 @@ class RunOptions(SettingOptions):
 
 
 @dataclass(frozen=True)
-class LLMOptions:
-    """The options of every command that asks language models: connections and caps.
-
-    A command declares a parameter of this type and is decorated with `with_options`.
-    """
+class EndpointOptions(Block):
+    """The options of every command that can reach an endpoint."""
 
     base_url: BaseURL = None
     endpoints: EndpointsFile = None
+
+    def connection(self) -> Connection:
+        """Return the connection to language models."""
+        from sabm_mesa.llm import Connection, read_endpoints
+
+        return Connection(self.base_url, read_endpoints(self.endpoints) if self.endpoints else {})
+
+
+@dataclass(frozen=True)
+class LLMOptions(EndpointOptions):
+    """The options of every command that asks language models: connections and caps."""
+
     max_concurrency: Annotated[
         int | None,
         typer.Option(
@@ -216,7 +231,7 @@ class LLMOptions:
         Raises:
             ParameterError: for an unusable option.
         """
-        from sabm_mesa.llm import Connection, read_endpoints
+        from sabm_mesa.llm import Connection
 
         options = {
             "max_concurrency": self.max_concurrency,
@@ -230,22 +245,19 @@ class LLMOptions:
         if self.prices is not None:
             given["prices"] = None
         connection = Connection.of_recorded({**(recorded or {}), **given})
-        endpoints = read_endpoints(self.endpoints) if self.endpoints else {}
+        given_now = super().connection()
         return replace(
             connection,
-            base_url=self.base_url,
-            endpoints=endpoints,
+            base_url=given_now.base_url,
+            endpoints=given_now.endpoints,
             prices=self.prices or connection.prices,
             agreed=None if recorded is None else connection.agreed,
         )
 
 
 @dataclass(frozen=True)
-class FileMindOptions:
-    """The options of every command that can run minds from files: their isolation.
-
-    A command declares a parameter of this type and is decorated with `with_options`.
-    """
+class FileMindOptions(Block):
+    """The options of every command that can run minds from files: their isolation."""
 
     isolate: Annotated[
         bool | None,
@@ -265,8 +277,11 @@ class FileMindOptions:
         ),
     ] = None
 
-    def apply(self) -> None:
+    def apply(self, minds: Sequence[Any] = ()) -> None:
         """Set the isolation of minds from files, for this process and its children.
+
+        Args:
+            minds: populations; a line says how those from files run.
 
         Raises:
             MindSpecError: when isolation is demanded and does not work here, or a variable is not
@@ -278,14 +293,13 @@ class FileMindOptions:
         if self.pass_env:
             os.environ[PASSED] = " ".join(self.pass_env)
             environment()
+        if line := isolation_of(minds):
+            say(line, err=True)
 
 
 @dataclass(frozen=True)
-class FigureOptions:
-    """The options of every command that draws figures for a paper.
-
-    A command declares a parameter of this type and is decorated with `with_options`.
-    """
+class FigureOptions(Block):
+    """The options of every command that draws figures for a paper."""
 
     figures: Annotated[
         str,
@@ -322,38 +336,6 @@ class FigureOptions:
         for ending in formats:
             check_choice("format of figures", ending, FORMATS)
         look.set(Look(formats, self.dpi, self.title))
-
-
-BLOCKS = (SettingOptions, RunOptions, LLMOptions, FileMindOptions, FigureOptions)
-"""The option blocks: `with_options` replaces a parameter of such a type by its options."""
-
-
-def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameters of a command that are option blocks by the options in them."""
-    blocks: dict[str, Any] = {}
-    parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        kind = parameter.annotation
-        if kind in BLOCKS:
-            blocks[parameter.name] = kind
-            parameters += inspect.signature(kind, eval_str=True).parameters.values()
-        else:
-            parameters.append(parameter)
-
-    @wraps(command)
-    def with_blocks(**given: Any) -> None:
-        chosen = {
-            name: kind(**{f.name: given.pop(f.name) for f in fields(kind) if f.name in given})
-            for name, kind in blocks.items()
-        }
-        command(**given, **chosen)
-
-    # Functions can have this attribute (PEP 362), but their type does not declare it.
-    with_blocks.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
-    )
-    with_blocks.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return with_blocks
 
 
 def isolation_of(minds: Sequence[Any]) -> str:

@@ -10,22 +10,18 @@ from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
     HOST,
     PORT,
-    BaseURL,
-    EndpointsFile,
+    EndpointOptions,
     FileMindOptions,
     RunOptions,
     ScenarioName,
-    isolation_of,
-    with_options,
 )
 
 
-@app.command()
-@with_options
+@app.command(blocks=[RunOptions, EndpointOptions, FileMindOptions])
 def play(
+    context: typer.Context,
     name: ScenarioName,
     *,
-    setting: RunOptions,
     as_: Annotated[
         str,
         typer.Option(
@@ -35,9 +31,6 @@ def play(
         ),
     ] = "",
     seed: Annotated[int | None, typer.Option(min=0, help="Seed (default: random).")] = None,
-    base_url: BaseURL = None,
-    endpoints: EndpointsFile = None,
-    isolation: FileMindOptions,
     time_limit: Annotated[
         float | None,
         typer.Option(min=0.1, help="Seconds to answer a question (default: no limit)."),
@@ -60,14 +53,11 @@ def play(
     """
     from sabm_mesa.cli.seat import play as take_seat
     from sabm_mesa.cli.seat import serve
-    from sabm_mesa.llm import Connection, read_endpoints
 
-    parameters = setting.parameters(rng=seed)
+    parameters = RunOptions.of(context).parameters(rng=seed)
     others = parameters.pop("minds", "classical")
-    parameters["connection"] = Connection(base_url, read_endpoints(endpoints) if endpoints else {})
-    isolation.apply()
-    if line := isolation_of([others]):
-        say(line, err=True)
+    parameters["connection"] = EndpointOptions.of(context).connection()
+    FileMindOptions.of(context).apply([others])
     common: dict[str, Any] = {
         "others": others, "seats_of": as_, "time_limit_s": time_limit, "say": say,
     }  # fmt: skip

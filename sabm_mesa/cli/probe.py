@@ -13,16 +13,14 @@ from sabm_mesa.cli.options import (
     FileMindOptions,
     FirstSeed,
     LLMOptions,
-    isolation_of,
-    with_options,
 )
 from sabm_mesa.core.parsing import parse_minds
 from sabm_mesa.errors import MindSpecError
 
 
-@app.command()
-@with_options
+@app.command(blocks=[LLMOptions, FileMindOptions])
 def probe(
+    context: typer.Context,
     *,
     minds: Annotated[
         list[str],
@@ -38,8 +36,6 @@ def probe(
     out: Annotated[Path, typer.Option(help="Folder for the recording and the report.")] = Path(
         "out/probe"
     ),
-    llm: LLMOptions,
-    isolation: FileMindOptions,
     cost: Annotated[bool, typer.Option("--cost", help="Only estimate the cost.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -54,6 +50,7 @@ def probe(
     from sabm_mesa.runs.cost import estimate
     from sabm_mesa.studies import probe as studies
 
+    llm = LLMOptions.of(context)
     minds = list(dict.fromkeys(minds))
     if several := [text for text in minds if not isinstance(parse_minds(text), str)]:
         raise MindSpecError(
@@ -74,9 +71,7 @@ def probe(
         else:
             say("\n".join(map(cost_in_words, costs)))
         return
-    isolation.apply()
-    if line := isolation_of(minds):
-        say(line, err=True)
+    FileMindOptions.of(context).apply(minds)
     path = out / "recording.sqlite"
     with session("probe", [path], connection.prices, runs=len(minds)) as progress:
         findings = studies.probe(

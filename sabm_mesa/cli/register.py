@@ -14,13 +14,12 @@ from sabm_mesa.cli.options import (
     FirstSeed,
     LLMOptions,
     MindsByCondition,
-    with_options,
 )
 
 
-@app.command()
-@with_options
+@app.command(blocks=[LLMOptions])
 def register(
+    context: typer.Context,
     *,
     name: Annotated[
         str,
@@ -41,7 +40,6 @@ def register(
     out: Annotated[Path, typer.Option(help="Parent folder of the experiment's folder.")] = Path(
         "out/reproduce"
     ),
-    llm: LLMOptions,
     as_json: AsJson = False,
 ) -> None:
     """Freeze an experiment before its runs: plan, prompts, primary claim, tests, models.
@@ -58,7 +56,7 @@ def register(
     planned = plan(
         experiment, scale, minds=minds_given(experiment, minds or []), runs=runs, seed=seed
     )
-    registration = studies.register(planned, llm.connection(), claim)
+    registration = studies.register(planned, LLMOptions.of(context).connection(), claim)
     path = studies.write(registration, out / experiment.name)
     primary = registration.content["primary"]
     if as_json:

@@ -17,7 +17,6 @@ from sabm_mesa.cli.options import (
     LLMOptions,
     MindsByCondition,
     isolation_of,
-    with_options,
 )
 from sabm_mesa.core.parsing import parse_minds
 from sabm_mesa.errors import ParameterError, UnknownName
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
     from sabm_mesa.studies.registration import Registration
 
 
-@app.command()
-@with_options
+@app.command(blocks=[LLMOptions, FileMindOptions, FigureOptions])
 def reproduce(
+    context: typer.Context,
     *,
     names: Annotated[
         list[str] | None,
@@ -77,9 +76,6 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Parent folder of the experiments' folders.")] = Path(
         "out/reproduce"
     ),
-    llm: LLMOptions,
-    isolation: FileMindOptions,
-    drawing: FigureOptions,
     cost: Annotated[
         bool,
         typer.Option("--cost", help="Only estimate the cost of the missing runs."),
@@ -95,12 +91,13 @@ def reproduce(
     from sabm_mesa.studies.experiments.schema import experiment_names, load_experiment
     from sabm_mesa.studies.registration import FILE, read
 
+    llm = LLMOptions.of(context)
     if list_:
         listed = [load_experiment(name) for name in names or experiment_names()]
         say(_in_json(listed) if as_json else _list(listed))
         return
-    isolation.apply()
-    drawing.apply()
+    FileMindOptions.of(context).apply()
+    FigureOptions.of(context).apply()
     chosen = experiment_names() if all_ else names
     if not chosen:
         raise ParameterError("Name an experiment. To list all of them: sabm reproduce --list")

@@ -21,9 +21,7 @@ from sabm_mesa.cli.options import (
     RecordingPath,
     ScenarioFile,
     Settings,
-    isolation_of,
     parameters_from,
-    with_options,
 )
 from sabm_mesa.errors import KEY_VARIABLE, ParameterError
 from sabm_mesa.models import registry
@@ -94,16 +92,13 @@ def replay(
         say(export.readable_json({"verified": checked}) if as_json else "\n".join(lines))
 
 
-@app.command()
-@with_options
+@app.command(blocks=[LLMOptions, FileMindOptions, FigureOptions])
 def resume(
+    context: typer.Context,
     recording: RecordingPath,
     run: OnlyRuns = None,
     scenario: ScenarioFile = None,
     *,
-    llm: LLMOptions,
-    isolation: FileMindOptions,
-    drawing: FigureOptions,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for tables, plots and summary (default: that of the recording)."),
@@ -125,12 +120,12 @@ def resume(
     if scenario is not None:
         registry.load(scenario)
     runs = load_runs(recording, run) if run else rerun.to_resume(recording)
-    connection = _agreed(llm.connection(runs[0].connection), runs, as_json=as_json)
-    isolation.apply()
-    drawing.apply()
+    connection = _agreed(
+        LLMOptions.of(context).connection(runs[0].connection), runs, as_json=as_json
+    )
+    FileMindOptions.of(context).apply(_minds_of([past for past in runs if not past.finished]))
+    FigureOptions.of(context).apply()
     for line in missing(rerun.lost_before(runs, connection.prices)):
-        say(line, err=True)
-    if line := isolation_of(_minds_of([past for past in runs if not past.finished])):
         say(line, err=True)
     name = runs[0].scenario
     with session(
@@ -155,9 +150,9 @@ def resume(
     )  # fmt: skip
 
 
-@app.command()
-@with_options
+@app.command(blocks=[LLMOptions, FileMindOptions, FigureOptions])
 def fork(
+    context: typer.Context,
     recording: RecordingPath,
     at: Annotated[int, typer.Option(min=0, help="First round (from 0) with the new parameters.")],
     out: Annotated[Path, typer.Option(help="Folder for recording, tables and plots.")],
@@ -176,9 +171,6 @@ def fork(
         int | None, typer.Option(help="Total number of rounds (default: as before).")
     ] = None,
     prompts: Prompts = None,
-    llm: LLMOptions,
-    isolation: FileMindOptions,
-    drawing: FigureOptions,
     as_json: AsJson = False,
 ) -> None:
     """Branch runs: the same history up to a round, then other parameters or minds."""
@@ -199,11 +191,11 @@ def fork(
     if scenario is not None:
         registry.load(scenario)
     runs = load_runs(recording, run) if run else rerun.latest(load_runs(recording))
-    connection = _agreed(llm.connection(runs[0].connection), runs, as_json=as_json)
-    isolation.apply()
-    drawing.apply()
-    if line := isolation_of([*_minds_of(runs), new.get("minds", "classical")]):
-        say(line, err=True)
+    connection = _agreed(
+        LLMOptions.of(context).connection(runs[0].connection), runs, as_json=as_json
+    )
+    FileMindOptions.of(context).apply([*_minds_of(runs), new.get("minds", "classical")])
+    FigureOptions.of(context).apply()
     into = out / "recording.sqlite"
     name = runs[0].scenario
     with session(name, [into], runs=len(runs), resume=_resume(into, name), lost=False) as progress:

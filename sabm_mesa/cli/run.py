@@ -17,18 +17,15 @@ from sabm_mesa.cli.options import (
     LLMOptions,
     RunOptions,
     ScenarioName,
-    isolation_of,
-    with_options,
 )
 from sabm_mesa.models import registry
 
 
-@app.command()
-@with_options
+@app.command(blocks=[RunOptions, LLMOptions, FileMindOptions, FigureOptions])
 def run(
+    context: typer.Context,
     name: ScenarioName,
     *,
-    setting: RunOptions,
     runs: Annotated[
         int, typer.Option(min=1, max=MOST_RUNS, help="Number of runs; run i has the seed S + i.")
     ] = 1,
@@ -38,9 +35,6 @@ def run(
     out: Annotated[Path, typer.Option(help="Folder for recording, tables and plots.")] = Path(
         "out"
     ),
-    llm: LLMOptions,
-    isolation: FileMindOptions,
-    drawing: FigureOptions,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario and write its recording, tables, plots and summary."""
@@ -51,16 +45,14 @@ def run(
     from sabm_mesa.runs.run import run_all
 
     model = registry.load(name)
-    parameters = setting.parameters(rng=seed)
+    parameters = RunOptions.of(context).parameters(rng=seed)
     seed = parameters.pop("rng", None)
-    connection = llm.connection()
-    isolation.apply()
-    drawing.apply()
+    connection = LLMOptions.of(context).connection()
+    FileMindOptions.of(context).apply([parameters.get("minds", "classical")])
+    FigureOptions.of(context).apply()
     # Usage errors are raised here, before any file exists.
     connection = with_context(connection, model, parameters)
     first = model(**parameters, rng=seed, connection=connection, recording=False)
-    if line := isolation_of([parameters.get("minds", "classical")]):
-        say(line, err=True)
     path = out / "recording.sqlite"
     resume = f"sabm resume {shlex.quote(str(path))}{registry.option_for(model.scenario_name)}"
     with (

@@ -24,7 +24,6 @@ from sabm_mesa.cli.options import (
     SettingOptions,
     Workers,
     isolation_of,
-    with_options,
 )
 from sabm_mesa.core.parsing import parse_list, parse_minds
 from sabm_mesa.errors import ParameterError, SabmError, UnknownName
@@ -37,9 +36,9 @@ COMBINATIONS, MEASURES = 20, 6
 """The maximum numbers of printed combinations, and of measures of each."""
 
 
-@app.command()
-@with_options
+@app.command(blocks=[SettingOptions, LLMOptions, FileMindOptions, FigureOptions])
 def sweep(
+    context: typer.Context,
     name: ScenarioName,
     *,
     vary: Annotated[
@@ -56,7 +55,6 @@ def sweep(
             "--minds", help="Who decides (default: classical). Repeat the option to vary minds."
         ),
     ] = None,
-    setting: SettingOptions,
     runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs per combination.")] = 1,
     seed: Annotated[
         int,
@@ -74,8 +72,6 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the sweep (default: out/sweep-SCENARIO).")
     ] = None,
-    llm: LLMOptions,
-    isolation: FileMindOptions,
     measure: Annotated[
         list[str] | None,
         typer.Option(
@@ -83,7 +79,6 @@ def sweep(
             rich_help_panel=FIGURE_PANEL,
         ),
     ] = None,
-    drawing: FigureOptions,
     as_json: AsJson = False,
 ) -> None:
     """Run a grid of parameters, minds and seeds; write tables by run, and by run and round.
@@ -95,13 +90,15 @@ def sweep(
     from sabm_mesa.runs.sweep import RECORDING
     from sabm_mesa.runs.sweep import sweep as run_sweep
 
+    setting = SettingOptions.of(context)
+    drawing = FigureOptions.of(context)
     drawing.apply()
     model = registry.load(name)
     varied, who = _varied(vary or [], minds or [])
     parameters = setting.parameters(minds=who)
-    connection = llm.connection()
+    connection = LLMOptions.of(context).connection()
     folder = out or Path("out", f"sweep-{model.scenario_name}")
-    isolation.apply()
+    FileMindOptions.of(context).apply()
     populations = varied.get("minds", [parameters.get("minds", "classical")])
     _check_measures(model, measure or [], parameters, varied)
 

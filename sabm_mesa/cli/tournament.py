@@ -19,15 +19,14 @@ from sabm_mesa.cli.options import (
     SettingOptions,
     Workers,
     isolation_of,
-    with_options,
 )
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models import registry
 
 
-@app.command()
-@with_options
+@app.command(blocks=[SettingOptions, LLMOptions, FileMindOptions])
 def tournament(
+    context: typer.Context,
     name: ScenarioName,
     files: Annotated[
         list[str],
@@ -52,14 +51,11 @@ def tournament(
             "the scenario).",
         ),
     ] = None,
-    setting: SettingOptions,
     on: RunsOn = "here",
     workers: Workers = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder (default: out/tournament-SCENARIO).")
     ] = None,
-    llm: LLMOptions,
-    isolation: FileMindOptions,
     as_json: AsJson = False,
 ) -> None:
     """Play minds from files against one another, and rank them."""
@@ -69,12 +65,12 @@ def tournament(
     from sabm_mesa.studies import tournament as tournaments
 
     model = registry.load(name)
-    parameters = setting.parameters()
+    parameters = SettingOptions.of(context).parameters()
     if "minds" in parameters:
         raise ParameterError("Name the minds of a tournament after the scenario, not with --set.")
-    connection = llm.connection()
+    connection = LLMOptions.of(context).connection()
     folder = out or Path("out", f"tournament-{model.scenario_name}")
-    isolation.apply()
+    FileMindOptions.of(context).apply()
     minds = [*files, *(against or [])]
     entered = [tournaments.spec_of(mind) for mind in minds]
 

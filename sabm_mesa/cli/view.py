@@ -16,14 +16,13 @@ from sabm_mesa.cli.options import (
     EndpointsFile,
     FileMindOptions,
     complete_scenarios,
-    with_options,
 )
 from sabm_mesa.models import registry
 
 
-@app.command()
-@with_options
+@app.command(blocks=[FileMindOptions])
 def view(
+    context: typer.Context,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -39,7 +38,6 @@ def view(
     port: Annotated[int, typer.Option(min=1, max=65534, help="Port to listen on.")] = PORT,
     base_url: BaseURL = None,
     endpoints: EndpointsFile = None,
-    isolation: FileMindOptions,
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
 ) -> None:
     """Open the viewer in a browser: watch scenarios, read recordings, play with people."""
@@ -57,7 +55,7 @@ def view(
             getattr(model, "prompt_file", None)  # a plain Mesa model says that it has no pages
             name = model.scenario_name
         path = f"/scenario/{name}"
-    isolation.apply()
+    FileMindOptions.of(context).apply()
     if base_url is not None:
         os.environ[URL_VARIABLE] = check_url(base_url)
     if endpoints is not None:
