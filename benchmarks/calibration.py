@@ -34,7 +34,7 @@ Quantiles = Callable[[Floats], Floats]
 PAGE = Path(__file__).parent / "calibration.md"
 BEGIN, END = "<!-- calibration -->", "<!-- end of calibration -->"
 DRAWS = 2_000
-"""The number of studies per cell; a quarter of it for permutation tests, which take long."""
+"""The number of studies per cell."""
 NUMBERS = (5, 8, 15, 30, 60)
 """Numbers of runs per group."""
 
@@ -144,7 +144,6 @@ def cell(case: Case, n: int, draws: int) -> Cell:
     tests: list[tuple[float, Side]] = [
         (case.truth, "above"), (case.truth, "below"), (case.truth - case.step, "above"),
     ]  # fmt: skip
-    draws = max(1, draws // 4) if case.estimand.independent else draws
     rejected = np.zeros(3)
     for _ in range(draws):
         drawn = samples_of(case.estimand, [quantiles(rng.random(n)) for quantiles in case.groups])
@@ -184,8 +183,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.calibration")
     parser.add_argument("--draws", type=int, default=DRAWS, help="studies per cell")
     draws: int = parser.parse_args().draws
-    each = f"{draws:,} draws per cell (permutation tests: {draws // 4:,})"
-    text = f"{each}.\n\n{table(draws)}"
+    text = f"{draws:,} draws per cell.\n\n{table(draws)}"
     print(text)
     before, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
     after = rest.partition(END)[2]

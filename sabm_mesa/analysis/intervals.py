@@ -42,14 +42,7 @@ NONE = (math.nan, math.nan)
 
 
 class MeanEstimate(NamedTuple):
-    """A mean over runs.
-
-    Attributes:
-        n: number of runs with a value.
-        mean: their mean, in units of the values; NaN without runs.
-        low: lower limit of its interval; NaN with too few runs.
-        high: upper limit.
-    """
+    """The mean of n runs with its interval; NaN without runs, or with too few for an interval."""
 
     n: int
     mean: float
@@ -60,14 +53,11 @@ class MeanEstimate(NamedTuple):
 def sign_interval(x: Floats) -> tuple[float, float]:
     """Assumes independent runs of any distribution: interval of their median, two sorted runs.
 
-    Args:
-        x: the runs; with fewer than 6, there is no interval (NaN).
+    With fewer than 6 runs, there is no interval (NaN).
     """
     from scipy.stats import binom
 
-    outside = int(binom.ppf(LEVEL, x.size, 0.5)) - 1
-    while outside >= 0 and binom.cdf(outside, x.size, 0.5) > LEVEL:
-        outside -= 1
+    outside = int((binom.cdf(np.arange(x.size), x.size, 0.5) <= LEVEL).sum()) - 1
     ordered = np.sort(x)
     return (float(ordered[outside]), float(ordered[x.size - 1 - outside])) if outside >= 0 else NONE
 
@@ -85,28 +75,23 @@ def inverted(
 ) -> tuple[float, float]:
     """Assumes a p-value that falls with the distance from the mean: the interval of its test.
 
-    Args:
-        p: the p-value of the estimand being above (or below) a limit.
-        mean: the mean of the runs.
-        bounds: the bounds of the estimand.
+    `p` is that of an estimand with these `bounds` being above (or below) a limit.
     """
     from scipy.optimize import brentq
 
     def end(outside: float, side: Side) -> float:
-        def beyond(limit: float) -> float:
-            return p(limit, side) - LEVEL
-
-        return float(brentq(beyond, outside, mean)) if beyond(outside) < 0 else outside
+        if p(outside, side) >= LEVEL:
+            return outside
+        return float(brentq(lambda limit: p(limit, side) - LEVEL, outside, mean))
 
     return end(bounds[0], "above"), end(bounds[1], "below")
 
 
 @lru_cache(maxsize=8)
 def splits(total: int, n: int) -> tuple[Floats, bool]:
-    """Choices of n of `total` positions as 0/1 rows: all, or `RESAMPLES` of more than `EXACT`.
+    """Choices of n of `total` positions as 0/1 rows, and whether these are all choices.
 
-    Returns:
-        One choice per row, and whether the rows are all choices.
+    Of more than `EXACT` choices, `RESAMPLES` are drawn.
     """
     exact = math.comb(total, n) <= EXACT
     if exact:
@@ -124,10 +109,6 @@ def shift_interval(a: Floats, b: Floats) -> tuple[float, float]:
 
     The permutation test rejects the shifts that few exchanges of runs between the groups exceed;
     an exchange gives the shift between the means of the exchanged runs.
-
-    Args:
-        a: the runs of a group.
-        b: those of the other; the runs of both are independent.
     """
     first, exact = splits(a.size + b.size, a.size)
     out, into = 1 - first[:, : a.size], first[:, a.size :]
@@ -143,14 +124,8 @@ def mean_interval(values: Floats) -> tuple[float, float]:
     """Assumes runs that are about normal: Student's interval of their mean, cut to their range.
 
     It never leaves the bounds of the measure, since no run does. If all runs are 0 or 1, it is
-    the exact interval of a share.
-
-    Args:
-        values: one number per run, none missing.
-
-    Returns:
-        Lower and upper limit; NaN with fewer than `FEWEST_FOR_INTERVAL` runs, or if all runs are
-        equal, since equal runs give no information about the spread.
+    the exact interval of a share. It is NaN with fewer than `FEWEST_FOR_INTERVAL` runs, or if all
+    runs are equal, since equal runs give no information about the spread.
     """
     from scipy.special import stdtrit
 
@@ -167,10 +142,7 @@ def mean_interval(values: Floats) -> tuple[float, float]:
 
 
 def estimate_mean(values: Iterable[float | None]) -> MeanEstimate:
-    """Mean of a measure over runs, with its interval (see `mean_interval`).
-
-    Args:
-        values: one number per run; NaN and None are left out.
+    """Mean of a measure over runs with its interval (`mean_interval`); NaN and None are left out.
 
     Raises:
         ValueError: for an infinite number.
@@ -219,25 +191,13 @@ def mean_by_round(data: pd.DataFrame, column: str, *, kept: bool = False) -> pd.
 
 
 def complete_rounds(data: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the rounds that all runs have: those before the first run ends.
-
-    Args:
-        data: with ``run`` and ``round``.
-    """
+    """The rows of the rounds that all runs have: those before the first run ends."""
     last = int(data.groupby("run")["round"].max().min())
     return data[data["round"] <= last]
 
 
 def final_level(courses: Sequence[Sequence[float]], window: int = LAST_ROUNDS) -> float:
-    """Mean of several courses over the last rounds.
-
-    Args:
-        courses: for each agent its value by round, such as a price, shape (n_agents, n_rounds).
-        window: number of rounds; all rounds if there are fewer.
-
-    Returns:
-        The mean; NaN without rounds.
-    """
+    """Mean over the last rounds of courses, shape (n_agents, n_rounds); NaN without rounds."""
     last = np.asarray(courses, dtype=float)[:, -window:]
     return float(last.mean()) if last.size else math.nan
 
@@ -247,13 +207,7 @@ def settling_round(
 ) -> float:
     """The round from which on every course stays within `tolerance` of the final level.
 
-    Args:
-        courses: for each agent its value by round, shape (n_agents, n_rounds).
-        tolerance: the largest distance, in the unit of the values.
-        window: minimum number of rounds for which the courses stay there, up to the end of the run.
-
-    Returns:
-        The round, from 0; NaN if the courses stay there for fewer than `window` rounds.
+    It is NaN if the courses, shape (n_agents, n_rounds), stay there for fewer than `window` rounds.
     """
     path = np.asarray(courses, dtype=float)
     away = (np.abs(path - final_level(courses, window)) > tolerance).any(axis=0)
@@ -262,10 +216,7 @@ def settling_round(
 
 
 def known_values(values: Iterable[float | None]) -> tuple[Floats, int]:
-    """The known values, and the number of missing values.
-
-    Args:
-        values: numbers; NaN, None and `pandas.NA` are missing.
+    """The known values, and the number of missing ones (NaN, None and `pandas.NA`).
 
     Raises:
         ValueError: for an infinite number.

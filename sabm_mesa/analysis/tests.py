@@ -18,13 +18,15 @@ Rizzo (2013), Journal of Statistical Planning and Inference 143(8) (energy dista
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import Literal, NamedTuple, get_args
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from sabm_mesa.analysis.intervals import (
     LEVEL,
@@ -47,12 +49,6 @@ Verdict = Literal[
     "agrees", "disagrees", "inconclusive", "too few runs", "effects differ",
     "no difference detected",
 ]  # fmt: skip
-AGREES: Verdict = "agrees"
-DISAGREES: Verdict = "disagrees"
-INCONCLUSIVE: Verdict = "inconclusive"
-TOO_FEW: Verdict = "too few runs"
-DIFFER: Verdict = "effects differ"
-NO_DIFFERENCE: Verdict = "no difference detected"
 BETS: Sequence[tuple[float, float]] = (
     (0.1, 0.1), (0.25, 0.1), (0.5, 0.15), (0.75, 0.15), (1.0, 0.5),
 )  # fmt: skip
@@ -87,10 +83,16 @@ def sign_test(x: Floats, limit: float, side: Side) -> float:
 
 def share_test(x: Floats, limit: float, side: Side) -> float:
     """Assumes independent runs that are 0 or 1: exact binomial test of their share."""
-    ones = int(x.sum())
-    if side == "above":
-        return _binomial(ones, x.size, limit)
-    return _binomial(x.size - ones, x.size, 1 - limit)
+    ones, chance = (x, limit) if side == "above" else (1 - x, 1 - limit)
+    return _binomial(int(ones.sum()), x.size, chance)
+
+
+@lru_cache(maxsize=100_000)
+def _binomial(ones: int, n: int, chance: float) -> float:
+    """The probability of at least this number of successes."""
+    from scipy.stats import binomtest
+
+    return float(binomtest(ones, n, min(max(chance, 0.0), 1.0), alternative="greater").pvalue)
 
 
 def betting_test(x: Floats, limit: float, side: Side, bounds: tuple[float, float]) -> float:
@@ -126,11 +128,7 @@ def shift_test(a: Floats, b: Floats, limit: float, side: Side) -> float:
 def holm(p_values: Iterable[float]) -> Floats:
     """Assumes valid p-values, of any dependence: corrects them for their number (Holm).
 
-    Args:
-        p_values: one per test; tests without a result (NaN) do not count.
-
-    Returns:
-        Array of the same length and order, with NaN at the same positions.
+    Tests without a result (NaN) do not count, and stay.
 
     Raises:
         ValueError: for a p-value outside 0 to 1.
@@ -145,20 +143,14 @@ def holm(p_values: Iterable[float]) -> Floats:
     return p
 
 
-@lru_cache(maxsize=100_000)
-def _binomial(ones: int, n: int, chance: float) -> float:
-    """The probability of at least this number of successes."""
-    from scipy.stats import binomtest
-
-    return float(binomtest(ones, n, min(max(chance, 0.0), 1.0), alternative="greater").pvalue)
-
-
 # Claims.
 
 
 @dataclass(frozen=True, slots=True)
 class Estimand:
     """The quantity of a claim, and the limits that the claim sets.
+
+    Its methods take one sample, or two independent ones (`samples_of`).
 
     Attributes:
         of: ``mean``, ``median`` or ``share``.
@@ -205,6 +197,10 @@ class Estimand:
         return self.n_groups > 1 and not self.paired
 
     @property
+    def _single_share(self) -> bool:
+        return self.of == "share" and self.n_groups == 1
+
+    @property
     def range(self) -> tuple[float, float] | None:
         """The bounds of the estimand, or None if they are unknown."""
         bounds = (0.0, 1.0) if self.of == "share" else self.bounds
@@ -225,31 +221,20 @@ class Estimand:
             return "none (a mean without bounds)"
         if self.independent:
             return "permutation test of the means"
-        pairs = " of pairs" if self.n_groups > 1 else ""
-        if self.of == "median":
-            return f"sign test{pairs}"
-        if self.of == "share" and not pairs:
+        if self._single_share:
             return "binomial test"
-        return f"bets{pairs.replace('of', 'on')}"
+        test, pairs = ("sign test", " of pairs") if self.of == "median" else ("bets", " on pairs")
+        return test + pairs * (self.n_groups > 1)
 
     def p(self, x: Sequence[Floats], limit: float, side: Side) -> float:
-        """The p-value that the estimand is above (or below) a limit.
-
-        Args:
-            x: one sample, or two independent ones.
-            limit: the limit.
-            side: the side of the limit.
-
-        Returns:
-            NaN if no valid test exists, or without runs.
-        """
+        """The p-value of the estimand being above (or below) a limit; NaN without test or runs."""
         if not self.testable or min(sample.size for sample in x) == 0:
             return math.nan
         if len(x) > 1:
             return shift_test(x[0], x[1], limit, side)
         if self.of == "median":
             return sign_test(x[0], limit, side)
-        if self.of == "share" and self.n_groups == 1:
+        if self._single_share:
             return share_test(x[0], limit, side)
         return betting_test(x[0], limit, side, self.range or (0.0, 1.0))
 
@@ -259,9 +244,6 @@ class Estimand:
         For the opposite of a claim with two limits, the smaller p of both sides is doubled
         (Bonferroni). Without limits, the first is the two-sided p-value of a difference, and the
         second is NaN.
-
-        Args:
-            x: one sample, or two independent ones.
         """
         if not self.limits:
             return min(2 * min(self.p(x, 0.0, side) for side in get_args(Side)), 1.0), math.nan
@@ -272,11 +254,7 @@ class Estimand:
     def interval(self, x: Sequence[Floats]) -> tuple[float, float]:
         """The values that neither one-sided test at `LEVEL` rejects; for untestable ones Student's.
 
-        Args:
-            x: one sample, or two independent ones.
-
-        Returns:
-            The two ends; NaN if the runs exclude nothing.
+        The ends are NaN if the runs exclude nothing.
         """
         if min(sample.size for sample in x) == 0:
             return NONE
@@ -284,7 +262,7 @@ class Estimand:
             return shift_interval(x[0], x[1])
         if self.of == "median":
             return sign_interval(x[0])
-        if self.of == "share" and self.n_groups == 1:
+        if self._single_share:
             return share_interval(x[0])
         if self.range is None:
             return mean_interval(x[0])
@@ -298,37 +276,21 @@ class Estimand:
             return max(1 / math.comb(2 * n, n), 1 / (RESAMPLES + 1))
         if self.of == "median":
             return 0.5**n
+        best = [(np.arange(n) < ones).astype(float) for ones in range(n + 1)]
+        if not self._single_share:
+            best = [np.full(n, value) for value in np.linspace(*(self.range or (0.0, 1.0)), 41)]
         limits = self.limits or [("above", 0.0)]
-        best: Iterable[Floats]
-        if self.of == "share" and self.n_groups == 1:
-            best = ((np.arange(n) < ones).astype(float) for ones in range(n + 1))
-        else:
-            low, high = self.range or (0.0, 1.0)
-            best = (np.full(n, value) for value in np.linspace(low, high, 41))
         return min(max(self.p([x], limit, side) for side, limit in limits) for x in best)
 
     def fewest_runs(self, level: float = LEVEL) -> int:
         """The minimum number of runs per group with which the test could show the claim.
 
         A share of at least 0.9 needs 36 runs at 2.5 %, and a mean below 0.5 of a measure from 0
-        to 20 needs 168.
-
-        Args:
-            level: the level.
-
-        Returns:
-            The number; 0 if `MOST_RUNS` are not enough.
+        to 20 needs 168. The number is 0 if `MOST_RUNS` are not enough.
         """
-        fewest, enough = 1, MOST_RUNS
-        if self.least_p(enough) > level:
-            return 0
-        while fewest < enough:
-            middle = (fewest + enough) // 2
-            if self.least_p(middle) <= level:
-                enough = middle
-            else:
-                fewest = middle + 1
-        return fewest
+        numbers = range(1, MOST_RUNS + 1)
+        index = bisect_left(numbers, True, key=lambda n: self.least_p(n) <= level)
+        return numbers[index] if index < MOST_RUNS else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,8 +311,7 @@ class Inference:
         missing: number of runs, over all groups, without a value.
         effect: effect size, without unit.
         effect_name: name of the measure of effect size.
-        fewest: minimum number of runs per group with which the test could show the claim at the
-            level; 0 if there is no such number.
+        fewest: see `Estimand.fewest_runs`.
         why: the reason for a missing verdict or interval, or ``""``.
     """
 
@@ -409,10 +370,8 @@ def infer(
         margin: short for above = −margin, below = margin.
         bounds: the bounds of the measure.
         paired: whether run i of all groups shares a seed.
-        level: the level of each one-sided test of the verdict. The interval always has 95 %.
-
-    Returns:
-        The inference. Its verdict is at `level`, not corrected for other claims; see `holm`.
+        level: the level of each one-sided test of the verdict, which is not corrected for other
+            claims (see `holm`). The interval always has 95 %.
 
     Raises:
         ValueError: for a wrong number of groups, pairs of different length, a run outside the
@@ -440,12 +399,7 @@ def infer_of(estimand: Estimand, *groups: Values, level: float = LEVEL) -> Infer
 
 
 def samples_of(estimand: Estimand, runs: Sequence[Floats]) -> list[Floats]:
-    """The sample of an estimand: runs or their differences; two of them for independent groups.
-
-    Args:
-        estimand: the estimand.
-        runs: the runs of each group; those of pairs have equal numbers.
-    """
+    """The sample of an estimand: runs or their differences; two of them for independent groups."""
     if estimand.n_groups == 1 or (estimand.n_groups == 2 and not estimand.paired):
         return list(runs)
     n = [min(a.size, b.size) for a, b in zip(runs[::2], runs[1::2], strict=True)]
@@ -474,30 +428,23 @@ def runs_needed(
     x = samples_of(estimand, _known(estimand, runs)[0])
     if min(sample.size for sample in x) < 2 or not estimand.testable:
         return None
-    if len(x) > 1:
-        x = [np.subtract.outer(x[0], x[1]).ravel()]
+    whole = x[0] if len(x) == 1 else np.subtract.outer(x[0], x[1]).ravel()
+
+    def beyond(limit: float, side: Side) -> float:
+        if estimand.of == "median" or estimand.independent:
+            share, chance = (whole > limit if side == "above" else whole < limit).mean(), 0.5
+        elif estimand.of == "share" and estimand.n_groups == 1:
+            share, chance = whole.mean(), limit
+            share, chance = (share, chance) if side == "above" else (1 - share, 1 - chance)
+        else:
+            p = estimand.p([whole], limit, side)
+            return math.ceil(whole.size * math.log(level) / math.log(p)) if 0 < p < 1 else math.inf
+        return runs_for_share(float(share), level, power, chance) or math.inf
+
     limits = estimand.limits or [("above", 0.0)]
-    beyond = partial(_runs_beyond, estimand, x, level=level, power=power)
-    towards = [beyond(limit, side) for side, limit in limits]
-    either = [beyond(limit, _other(side)) for side, limit in limits]
-    either += [None if None in towards else max(n for n in towards if n is not None)]
-    return min((n for n in either if n is not None), default=None)
-
-
-def _runs_beyond(
-    estimand: Estimand, x: Sequence[Floats], limit: float, side: Side, level: float, power: float
-) -> int | None:
-    """`runs_needed` for one side of one limit."""
-    if estimand.of == "median" or estimand.independent:
-        beyond = x[0] > limit if side == "above" else x[0] < limit
-        return runs_for_share(float(beyond.mean()), level, power)
-    if estimand.of == "share" and estimand.n_groups == 1:
-        ones = x[0] if side == "above" else 1 - x[0]
-        limit = limit if side == "above" else 1 - limit
-        return runs_for_share(float(ones.mean()), level, power, limit)
-    p = estimand.p(x, limit, side)
-    n = math.ceil(x[0].size * math.log(level) / math.log(p)) if 0 < p < 1 else MOST_RUNS + 1
-    return n if n <= MOST_RUNS else None
+    towards = max(beyond(limit, side) for side, limit in limits)
+    needed = min(towards, *(beyond(limit, _other(side)) for side, limit in limits))
+    return int(needed) if needed <= MOST_RUNS else None
 
 
 def runs_for_share(
@@ -548,11 +495,12 @@ def _within_bounds(estimand: Estimand, group: Floats) -> Floats:
     if estimand.bounds is None or not group.size:
         return group
     low, high = estimand.bounds
-    slack = 1e-9 * (high - low)
-    if group.min() < low - slack or group.max() > high + slack:
-        worst = group[np.argmax(np.maximum(low - group, group - high))]
+    inside = np.clip(group, low, high)
+    away = np.abs(group - inside)
+    if away.max() > 1e-9 * (high - low):
+        worst = group[away.argmax()]
         raise ValueError(f"a run has {worst:g}, outside the bounds {low:g} to {high:g}")
-    return np.clip(group, low, high)
+    return inside
 
 
 def _verdict(
@@ -561,18 +509,18 @@ def _verdict(
     """The verdict of the p-values, and why there is none."""
     if not estimand.testable or n == 0:
         why = "no run has a value" if estimand.testable else NO_BOUNDS
-        return INCONCLUSIVE if estimand.limits else NO_DIFFERENCE, why
+        return "inconclusive" if estimand.limits else "no difference detected", why
     if not estimand.limits:
         if estimand.n_groups == 1:
-            return INCONCLUSIVE, ""
-        return DIFFER if towards <= 2 * level else NO_DIFFERENCE, ""
+            return "inconclusive", ""
+        return "effects differ" if towards <= 2 * level else "no difference detected", ""
     if towards <= level:
-        return AGREES, ""
+        return "agrees", ""
     if against <= level:
-        return DISAGREES, ""
+        return "disagrees", ""
     if not fewest:
-        return TOO_FEW, f"{MOST_RUNS} runs would not do"
-    return (TOO_FEW, f"{fewest} runs would do") if n < fewest else (INCONCLUSIVE, "")
+        return "too few runs", f"{MOST_RUNS} runs would not do"
+    return ("too few runs", f"{fewest} runs would do") if n < fewest else ("inconclusive", "")
 
 
 def _centre(estimand: Estimand, x: Sequence[Floats]) -> float:
@@ -608,45 +556,6 @@ def _other(side: Side) -> Side:
 # Two groups of decisions, whose units (the sessions of people, the runs) are independent.
 
 
-@dataclass(frozen=True, eq=False)
-class DecisionSample:
-    """Decisions of a group.
-
-    Attributes:
-        decisions: shape (n,), finite numbers.
-        units: shape (n,): the number of each decision's unit, from 0 without gaps.
-    """
-
-    decisions: Floats
-    units: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, values: npt.ArrayLike, units: Sequence[object] | None = None) -> DecisionSample:
-        """Make a sample.
-
-        Args:
-            values: the decisions; NaN (no decision) is left out.
-            units: the name of each decision's unit; None: each decision is a unit.
-
-        Raises:
-            ValueError: for an infinite decision, or when the numbers of units and decisions differ.
-        """
-        given = np.asarray(values, dtype=np.float64)
-        if np.isinf(given).any():
-            raise ValueError("every decision must be finite")
-        names = np.arange(given.size) if units is None else np.array([str(name) for name in units])
-        if names.size != given.size:
-            raise ValueError(f"{given.size} decisions have {names.size} units: need one for each")
-        known = ~np.isnan(given)
-        _, codes = np.unique(names[known], return_inverse=True)
-        return cls(given[known], codes.astype(np.int64))
-
-    @property
-    def n_units(self) -> int:
-        """The number of units."""
-        return int(self.units.max(initial=-1)) + 1
-
-
 class DistributionTest(NamedTuple):
     """The distance between two distributions, with a test.
 
@@ -657,6 +566,7 @@ class DistributionTest(NamedTuple):
         p: share of the splits of the pooled units with an energy distance at least as large.
         by_chance: the 95 % quantile of the Wasserstein distance over the splits.
         least_p: the smallest possible p with these numbers of units.
+        units: the number of units of each group.
     """
 
     wasserstein: float
@@ -664,38 +574,58 @@ class DistributionTest(NamedTuple):
     p: float
     by_chance: float
     least_p: float
+    units: tuple[int, int]
 
 
-def energy_test(a: DecisionSample, b: DecisionSample) -> DistributionTest:
+def energy_test(
+    a: Floats,
+    b: Floats,
+    a_units: Sequence[Any] | None = None,
+    b_units: Sequence[Any] | None = None,
+) -> DistributionTest:
     """Assumes independent units: permutation test of them for equal distributions of two groups.
 
     Decisions within a unit may be dependent. The test is exact if all units have the same size.
 
-    Raises:
-        ValueError: when a group has no decision.
+    Args:
+        a: the decisions of a group, finite numbers.
+        b: those of the other.
+        a_units: the unit of each decision of `a`; None: each decision is a unit.
+        b_units: likewise, of `b`.
     """
-    if not (a.decisions.size and b.decisions.size):
-        raise ValueError("a group has no decision")
-    points, places = np.unique(np.concatenate([a.decisions, b.decisions]), return_inverse=True)
-    if points.size > GRID:
-        step = (points[-1] - points[0]) / GRID
-        rounded, again = np.unique(np.round((points - points[0]) / step), return_inverse=True)
-        points, places = rounded * step, again[places]
-    n, total = a.n_units, a.n_units + b.n_units
-    counts = np.zeros((total, points.size))
-    np.add.at(counts, (np.concatenate([a.units, b.units + n]), places.reshape(-1)), 1.0)
-    counts = counts.cumsum(axis=1)
+    (codes, names), (more, others) = (
+        pd.factorize(np.arange(x.size) if units is None else pd.Series(units))
+        for x, units in ((a, a_units), (b, b_units))
+    )
+    n, total = len(names), len(names) + len(others)
+    counts, gaps = _cumulated(np.concatenate([a, b]), np.concatenate([codes, more + n]), total)
     chosen, exact = splits(total, n)
     chosen = np.vstack([np.arange(total) < n, chosen])  # the groups as they are come first
     moved, energies = [], []
     for part in np.array_split(chosen.astype(np.float64), 1 + len(chosen) // CHUNK):
         one, other = part @ counts, (1 - part) @ counts
         difference = (one / one[:, -1:] - other / other[:, -1:])[:, :-1]
-        moved += (np.abs(difference) @ np.diff(points)).tolist()
-        energies += (2 * difference**2 @ np.diff(points)).tolist()
+        moved += (np.abs(difference) @ gaps).tolist()
+        energies += (2 * difference**2 @ gaps).tolist()
     enough = energies[0] * (1 - 1e-9) - 1e-15
     at_least = sum(energy >= enough for energy in energies) - exact
-    splits_done = len(chosen) - exact
-    least = (2 if exact and 2 * n == total else 1) / splits_done  # halves are interchangeable
+    done = len(chosen) - exact
+    least = (2 if exact and 2 * n == total else 1) / done  # halves are interchangeable
     by_chance = float(np.quantile(moved[1:], 0.95))
-    return DistributionTest(moved[0], energies[0], at_least / splits_done, by_chance, least)
+    return DistributionTest(
+        moved[0], energies[0], at_least / done, by_chance, least, (n, total - n)
+    )
+
+
+def _cumulated(
+    decisions: Floats, units: npt.NDArray[np.int64], total: int
+) -> tuple[Floats, Floats]:
+    """The decisions of each unit up to each distinct value, and the gaps between these values."""
+    points, places = np.unique(decisions, return_inverse=True)
+    if points.size > GRID:
+        step = (points[-1] - points[0]) / GRID
+        points, again = np.unique(np.round((points - points[0]) / step) * step, return_inverse=True)
+        places = again[places]
+    counts = np.zeros((total, points.size))
+    np.add.at(counts, (units, places.reshape(-1)), 1.0)
+    return counts.cumsum(axis=1), np.diff(points)

@@ -22,14 +22,7 @@ import pandas as pd
 
 from sabm_mesa.analysis.intervals import LEVEL
 from sabm_mesa.analysis.plot_style import short_minds
-from sabm_mesa.analysis.tests import (
-    DIFFER,
-    NO_DIFFERENCE,
-    Inference,
-    Of,
-    holm,
-    infer,
-)
+from sabm_mesa.analysis.tests import Inference, Of, holm, infer
 from sabm_mesa.core.parameters import check_choice
 from sabm_mesa.errors import ParameterError, RecordingError, UnknownName
 from sabm_mesa.models.registry import model_at
@@ -231,9 +224,10 @@ def compare(
         raise ParameterError(f"{measure} cannot be compared: {error}.") from None
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     table["p_holm"] = holm(table["p"])
-    chance = (table["verdict"] == DIFFER) & (table["p_holm"] > 2 * LEVEL)
-    table.loc[chance, "verdict"] = NO_DIFFERENCE
-    table.loc[table["p"].isna() & (table["verdict"] == NO_DIFFERENCE), "verdict"] = "not tested"
+    chance = (table["verdict"] == "effects differ") & (table["p_holm"] > 2 * LEVEL)
+    table.loc[chance, "verdict"] = "no difference detected"
+    untested = table["p"].isna() & (table["verdict"] == "no difference detected")
+    table.loc[untested, "verdict"] = "not tested"
     notes += judge.notes + _too_few(table, judge.least)
     return ComparedSettings(measure, quantity, chosen, runs, pd.DataFrame(estimates), table, notes)
 

@@ -31,7 +31,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sabm_mesa.analysis.intervals import LEVEL, Floats
-from sabm_mesa.analysis.tests import DecisionSample, Inference, energy_test, holm, infer
+from sabm_mesa.analysis.tests import Inference, energy_test, holm, infer
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.recording.decisions import played_runs
@@ -637,17 +637,16 @@ def _cell(
     if sessions is None and not independent:
         why = "runs and sessions are the units here, and the data have no sessions."
         return {"verdict": NOT_JUDGED, "why": why}
-    people = DecisionSample.of(theirs, None if independent else sessions)
-    played = DecisionSample.of(mine, None if independent else list(runs))
-    test = energy_test(people, played)
+    test = energy_test(theirs, mine, *((None, None) if independent else (sessions, list(runs))))
+    n_people, n_runs = test.units
     spread = float(theirs.var(ddof=1)) if theirs.size > 1 else 0.0
     row = {
         "people": float(theirs.mean()), "runs": float(mine.mean()), "distance": test.wasserstein,
         "by_chance": test.by_chance, "p": test.p,
         "variances": float(mine.var(ddof=1)) / spread if spread > 0 < mine.size - 1 else math.nan,
-        "n_people": people.n_units, "n_runs": played.n_units,
+        "n_people": n_people, "n_runs": n_runs,
     }  # fmt: skip
     if test.least_p <= 2 * LEVEL:
         return row
-    why = f"{people.n_units} and {played.n_units} units are too few for a test at {2 * LEVEL:g}."
+    why = f"{n_people} and {n_runs} units are too few for a test at {2 * LEVEL:g}."
     return {**row, "p": math.nan, "verdict": NOT_JUDGED, "why": why}

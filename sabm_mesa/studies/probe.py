@@ -52,7 +52,7 @@ import numpy.typing as npt
 import pandas as pd
 from annotated_types import Ge, Le
 
-from sabm_mesa.analysis.tests import AGREES, DISAGREES, Inference, infer
+from sabm_mesa.analysis.tests import Inference, infer
 from sabm_mesa.core.answers import AnswerSpec, Choice, Number
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parameters import check_int
@@ -398,16 +398,16 @@ def _verdict(tests: Mapping[str, Inference], *, stepless: bool) -> tuple[str, st
     gap, nearer = tests["gap"], [tests["nearer_right"], tests["nearer_recited"]]
     if gap.n[0] < gap.fewest:
         return UNDETERMINED, f"right and recited answers differ in only {gap.n[0]} games"
-    by_right, by_recited = (test.verdict == AGREES for test in nearer)
+    by_right, by_recited = (test.verdict == "agrees" for test in nearer)
     if not by_right and not by_recited:
         if min(test.low for test in nearer) > NEAR:
             return INCONSISTENT, "its answers are no nearer to either than answers by chance"
         return UNDETERMINED, "its answers may or may not be nearer to either than by chance"
     if stepless:
         return UNDETERMINED, "its published guesses show no step of reasoning"
-    if by_right and gap.verdict == AGREES:
+    if by_right and gap.verdict == "agrees":
         return SOLVES, ""
-    if by_recited and gap.verdict == DISAGREES:
+    if by_recited and gap.verdict == "disagrees":
         return MEMORIZED, ""
     return UNDETERMINED, "its answers lie between the right and the recited ones"
 
