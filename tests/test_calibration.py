@@ -12,13 +12,12 @@ DRAWS = 500
 
 @pytest.mark.slow
 def test_no_verdict_errs_more_often_than_its_level() -> None:
+    most, least = binom.isf(1e-6, DRAWS, 0.025), DRAWS - binom.isf(1e-6, DRAWS, 0.05)
     wrong = []
     for case, n in product(cases(), NUMBERS):
         made = cell(case, n, DRAWS)
         # One of a million cells whose size is 2.5 % has more errors than this.
-        draws = DRAWS // 4 if case.estimand.independent else DRAWS
-        most, least = binom.isf(1e-6, draws, 0.025), draws - binom.isf(1e-6, draws, 0.05)
-        if made.size * draws > most or made.coverage * draws < least:
+        if made.size * DRAWS > most or made.coverage * DRAWS < least:
             wrong.append((case.claim, case.name, n, made))
 
     assert wrong == []

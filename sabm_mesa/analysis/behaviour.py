@@ -283,10 +283,7 @@ class BehaviouralModel(ABC):
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
         """Draw a decision for each row, given the player's earlier decisions.
 
-        Args:
-            parameters: the vector of parameters.
-            panel: the decisions; the decision of a row does not affect its own draw.
-            rng: the generator to draw from.
+        The decision of a row does not affect its own draw.
 
         Returns:
             Shape (n,).
@@ -361,9 +358,7 @@ class ChoiceModel(BehaviouralModel):
     def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
         """The probability of each option before each decision.
 
-        Args:
-            parameters: the vector of parameters.
-            panel: the decisions; those before a row may be used for it.
+        The decisions before a row may be used for it.
 
         Returns:
             Shape (n, options); 0 for options that a row does not have.
@@ -419,12 +414,6 @@ class Mixture(BehaviouralModel):
 
     Its parameters are ``share_TYPE`` for each type, followed by the parameters of the types.
     Parameters of types with the same name are one parameter.
-
-    Args:
-        name: see `BehaviouralModel`.
-        title: see `BehaviouralModel`.
-        source: see `BehaviouralModel`.
-        types: the models of the types.
     """
 
     def __init__(
@@ -566,9 +555,6 @@ class Behaviour:
 
 def load_behaviour(module: str) -> Behaviour | None:
     """Load the behaviour that a scenario declares; None if it declares none.
-
-    Args:
-        module: the value of the scenario's `behaviour`, or ``""``.
 
     Raises:
         UsageError: when the module cannot be imported or contains no `Behaviour`.

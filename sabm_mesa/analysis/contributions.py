@@ -92,12 +92,7 @@ def first_belief() -> float:
 
 
 def next_belief(belief: Amount, others_mean: Amount) -> Amount:
-    """The belief after a game, a weighted mean of the old belief and the others' mean; rounded.
-
-    Args:
-        belief: the belief before it.
-        others_mean: mean contribution of the others in it.
-    """
+    """The belief after a game, a weighted mean of the old belief and the others' mean; rounded."""
     by = published()["belief"]
     seen = whole_amount(others_mean)
     return whole_amount(by["constant"] + by["others"] * seen + by["belief"] * belief)
@@ -125,11 +120,6 @@ def estimated(kind: Kind, belief: Amount) -> Amount:
 
 
 def regressed(belief: Amount, schedule: Amount) -> Amount:
-    """Return the contribution by the published regression, rounded.
-
-    Args:
-        belief: the belief.
-        schedule: the contribution in the player's schedule at this belief.
-    """
+    """Return the contribution by the published regression, rounded."""
     by = published()["contribution"]
     return whole_amount(by["constant"] + by["belief"] * belief + by["schedule"] * schedule)

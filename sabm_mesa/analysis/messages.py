@@ -164,9 +164,6 @@ class MessageCoder:
     def coded(self, messages: pd.DataFrame) -> pd.DataFrame:
         """Messages with their codes.
 
-        Args:
-            messages: one row per message, with ``text``.
-
         Returns:
             The same rows with one boolean column per code.
 
@@ -283,9 +280,6 @@ def states_number(text: str) -> bool:
 
     `stated_numbers` and `stated_prices` leave out numbers outside the game: counts, changes, costs,
     percentages. Only the first reads numbers in words.
-
-    Args:
-        text: one message.
     """
     digits = {float(number) for number in _DIGITS.findall(text)}
     prices = stated_prices(text, 0, _HIGHEST)
@@ -318,11 +312,7 @@ def shares(messages: pd.DataFrame, by: str | Sequence[str] = "round") -> pd.Data
 
 @lru_cache(maxsize=4096)
 def clauses(text: str) -> tuple[Clause, ...]:
-    """The clauses of a message, in order.
-
-    Args:
-        text: one message.
-    """
+    """The clauses of a message, in order."""
     breaks = word_lists()["agreement"]["breaks"]
     sentences = [sentence for sentence in _SENTENCE.findall(_plain(text)) if sentence.strip()]
     return tuple(
@@ -340,9 +330,6 @@ def signals_agreement(text: str) -> bool:
 
     A phrase of the list counts, unless it is part of a question or follows a negation ("don't
     agree") or a conditional ("if we all agree") within a few words in the same clause.
-
-    Args:
-        text: one message.
     """
     return any(_agrees(clause) for clause in clauses(text) if not clause.asked)
 
@@ -351,9 +338,6 @@ def assents(text: str) -> bool:
     """Return whether a message expresses agreement, by a longer list of phrases.
 
     Results of models depend on the other list; this one does not affect them, so it may grow.
-
-    Args:
-        text: one message.
     """
     phrases = word_lists()["assent"]["phrases"]
     return signals_agreement(text) or any(
@@ -367,9 +351,6 @@ def signals_disagreement(text: str) -> bool:
     These count: a phrase of the list of disagreement, a phrase of agreement within a few words
     after a negation ("not a good idea"), and a bare "no" in a message without agreement. Questions
     and conditionals do not count.
-
-    Args:
-        text: one message.
     """
     lists = word_lists()
     return any(
@@ -398,9 +379,6 @@ def stated_numbers(text: str) -> tuple[float, ...]:
     not as a fraction, a percentage, money, the number of a player or a count of something ("24
     players", "100 credits"). Zero and numbers from ten also count in words. The range itself ("0 to
     100") does not count.
-
-    Args:
-        text: one message.
     """
     lists = word_lists()["numbers"]
     plain = _NO_PICK.sub(" , ", _plain(text))
@@ -423,11 +401,6 @@ def stated_prices(text: str, low: float, high: float) -> tuple[float, ...]:
     A price is a number in digits within the legal range, with or without a currency sign. The
     number of a round or player, a count ("20 rounds", "10 units"), a change ("by 2", "2 more"),
     a percentage, a range ("6-8") and the cost ("a cost of 2") do not count.
-
-    Args:
-        text: one message.
-        low: the lowest legal price.
-        high: the highest legal price.
     """
     tokens = list(_PRICE_TOKEN.finditer(_THOUSANDS.sub("", text.lower())))
     prices: dict[float, None] = {}

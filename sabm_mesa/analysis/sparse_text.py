@@ -70,8 +70,7 @@ class SparseText:
     def vectors(self, texts: Sequence[str]) -> Floats:
         """Unit vectors of texts.
 
-        Args:
-            texts: the texts; unknown terms are left out.
+        Unknown terms are left out.
 
         Returns:
             One row per text and one column per term; zeros for a text without any known term.

@@ -416,12 +416,6 @@ def runs_needed(
     wealth of the bets reaches 1 / level at its present growth. Independent groups count as pairs at
     random, which is cautious.
 
-    Args:
-        estimand: the estimand, with a claim.
-        runs: the runs of each group.
-        level: of the one-sided tests.
-        power: the probability of a verdict.
-
     Returns:
         The number; None if `MOST_RUNS` are not enough, or it is not known.
     """
@@ -452,11 +446,7 @@ def runs_for_share(
 ) -> int | None:
     """Assumes a true share: the number of runs for a binomial test to show it above a limit.
 
-    Args:
-        share: the true share.
-        level: of the one-sided test.
-        power: the probability of detection.
-        limit: the limit; 0.5 for a sign test.
+    With the limit 0.5, it is a sign test.
 
     Returns:
         The smallest number from which on the test has this power; None if it is more than

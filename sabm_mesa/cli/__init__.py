@@ -60,9 +60,6 @@ def command_line(command: str = "") -> Typer:
     Only the requested command is imported: importing all of them takes longer than running a small
     one.
 
-    Args:
-        command: the name of the command.
-
     Raises:
         UsageError: if the command belongs to another package and cannot be loaded.
     """
@@ -79,9 +76,6 @@ def command_line(command: str = "") -> Typer:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line. Every expected failure prints a short message on standard error.
-
-    Args:
-        arguments: the words after ``sabm``; None for those of the process.
 
     Raises:
         SystemExit: always, with the exit status.
@@ -128,10 +122,6 @@ _RIGHT = {
 
 def right_option(name: str, arguments: Sequence[str]) -> str:
     """Return a hint on the right option for an unknown one.
-
-    Args:
-        name: the unknown option.
-        arguments: the words after ``sabm``.
 
     Returns:
         ``""`` when no known option is similar.

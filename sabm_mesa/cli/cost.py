@@ -50,11 +50,7 @@ def cost(
 
 
 def in_words(estimated: Estimate) -> str:
-    """Return the estimate as plain text.
-
-    Args:
-        estimated: the estimate.
-    """
+    """Return the estimate as plain text."""
     from sabm_mesa.minds.specs import describe_minds
 
     runs = "1 run" if estimated.runs == 1 else f"{estimated.runs:,} runs"

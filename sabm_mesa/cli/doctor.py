@@ -296,11 +296,7 @@ def exam_in_words(exam: Exam, marks: Marks) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format seconds as a readable duration.
-
-    Args:
-        seconds: the seconds; NaN when unknown.
-    """
+    """Format seconds as a readable duration."""
     if math.isnan(seconds):
         return "time unknown"
     if seconds < 90:

@@ -71,14 +71,7 @@ def check_all(
     timeout_s: float = 20.0,
     folder: Path | None = None,
 ) -> Iterator[Check]:
-    """Run all checks, one after another.
-
-    Args:
-        base_url: the endpoint; when None, that of the environment or OpenAI's own.
-        model: the model to ask.
-        timeout_s: the maximum number of seconds for an answer.
-        folder: the folder for recordings; the working directory when None.
-    """
+    """Run all checks, one after another."""
     version_ = f"Python {platform.python_version()} at {sys.executable}"
     yield Check("python", State.OK, version_)
     yield from packages()
@@ -125,11 +118,7 @@ def packages() -> Iterator[Check]:
 
 
 def misfit(needed: Requirement) -> Check | None:
-    """Return the problem with a required package; None without a problem.
-
-    Args:
-        needed: its name and valid versions.
-    """
+    """Return the problem with a required package; None without a problem."""
     asked = f"pip install '{needed.name}{needed.specifier}'"
     try:
         installed = version(needed.name)
@@ -197,10 +186,7 @@ def is_asked(base_url: str | None, model: str | None) -> bool:
 def endpoint(base_url: str | None, model: str | None, timeout_s: float) -> Check:
     """Check that an endpoint answers one tiny question.
 
-    Args:
-        base_url: the endpoint; when None, that of the environment or OpenAI's own.
-        model: the model to ask; None: the first model that the endpoint lists.
-        timeout_s: the maximum number of seconds for an answer.
+    Without a model, the first one that the endpoint lists is asked.
     """
     if not is_asked(base_url, model):
         return Check("endpoint", State.OK, "not asked: there is no key and no --base-url")

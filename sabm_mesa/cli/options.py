@@ -144,8 +144,7 @@ class SettingOptions(Block):
     def parameters(self, **others: Any) -> dict[str, Any]:
         """The parameters of the run.
 
-        Args:
-            others: further parameters; None for those that are not given.
+        Others that are None are not given.
 
         Raises:
             UsageError: see `parameters_from`.
@@ -225,8 +224,7 @@ class LLMOptions(EndpointOptions):
     def connection(self, recorded: Mapping[str, Any] | None = None) -> Connection:
         """Return the connection to language models.
 
-        Args:
-            recorded: the connection of a recorded run, for options that are not given.
+        Options that are not given are those of the `recorded` connection.
 
         Raises:
             ParameterError: for an unusable option.
@@ -339,11 +337,7 @@ class FigureOptions(Block):
 
 
 def isolation_of(minds: Sequence[Any]) -> str:
-    """Return a line on the isolation of minds from files; ``""`` without such minds.
-
-    Args:
-        minds: populations, whose files can be read and run.
-    """
+    """Return a line on the isolation of minds from files; ``""`` without such minds."""
     from sabm_mesa.minds.specs import files_of, is_file
 
     from_files = any(is_file(spec) for mind in minds for spec in files_of(mind))
@@ -362,10 +356,6 @@ OPTIONS = {
 
 def parameters_from(settings: list[str], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a run, from ``--set`` and from other options.
-
-    Args:
-        settings: the values given with ``--set``.
-        options: parameter → value of its option, or None.
 
     Raises:
         ParameterError: for an unreadable setting, or a repeated parameter.

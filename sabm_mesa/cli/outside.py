@@ -39,10 +39,6 @@ def add_outside(name: str, taken: Collection[str]) -> None:
     A command that cannot be loaded is an error when it is called by its name. When all commands are
     listed, one line on standard error reports it.
 
-    Args:
-        name: the name of the command.
-        taken: the names of this package's commands.
-
     Raises:
         UsageError: if the command of this name cannot be loaded.
     """

@@ -36,11 +36,7 @@ if TYPE_CHECKING:
 
 
 def bar_counting(what: str) -> Bar:
-    """Return a progress bar on standard error that disappears at the end; none in a file.
-
-    Args:
-        what: the words after the number of finished items.
-    """
+    """Return a progress bar on standard error that disappears at the end; none in a file."""
     console = Console(stderr=True)
     return Bar(
         TextColumn("{task.description}", markup=False),
@@ -56,10 +52,6 @@ def bar_counting(what: str) -> Bar:
 
 class Progress:
     """Shows rounds, asks, tokens and dollars on standard error during runs.
-
-    Args:
-        name: the name of the scenario.
-        runs: the number of runs.
 
     Attributes:
         asks: the number of answered questions.
@@ -160,10 +152,6 @@ def reporting_lost(recordings: Iterable[Path], prices: str | Path | None = None)
 
     Every command that continues recordings, or reads their decisions, uses such a block.
 
-    Args:
-        recordings: the recordings of the runs; a missing one holds none.
-        prices: a user's own price file, or None.
-
     Raises:
         RecordingError: when a recording cannot be read, unless the block raised another error.
     """
@@ -187,11 +175,7 @@ def _report_lost(recordings: Iterable[Path], prices: str | Path | None) -> None:
 
 
 def lost_in_words(lost: Usage) -> list[str]:
-    """Return the line on lost answers; none without losses.
-
-    Args:
-        lost: their possible cost.
-    """
+    """Return the line on lost answers; none without losses."""
     if not lost.asks or lost.cost_usd == 0:  # such as answers of a model on this machine
         return []
     worth = "of unknown price" if math.isnan(lost.cost_usd) else f"at most ${lost.cost_usd:.4f}"
@@ -199,11 +183,7 @@ def lost_in_words(lost: Usage) -> list[str]:
 
 
 def answers_are(recordings: Iterable[Path]) -> str:
-    """Return the number of answers in recordings: ``"2 answers are"``.
-
-    Args:
-        recordings: the recordings; a missing one has none.
-    """
+    """Return the number of answers in recordings: ``"2 answers are"``."""
     close_all()  # connections use file descriptors, and each recording needs some
     counts = [answers_in(path) for path in recordings if path.exists()]
     if None in counts:
@@ -224,12 +204,7 @@ def in_words(spent: Usage) -> str:
 
 
 def dollars(usd: float, decimals: int) -> str:
-    """Format an amount of money; models on this machine, for example, cost nothing.
-
-    Args:
-        usd: dollars; NaN when unknown.
-        decimals: its decimals.
-    """
+    """Format an amount of money; models on this machine, for example, cost nothing."""
     if math.isnan(usd):
         return "price unknown"
     return f"${usd:.{decimals}f}" if usd else "no cost"

@@ -43,13 +43,7 @@ def deliver(
 
     Pictures and plots that cannot be drawn are reported on standard error, after all other output.
 
-    Args:
-        runs: the runs.
-        out: the folder.
-        recording: the recording, if it is in that folder.
-        as_json: whether to print one JSON object.
-        first_lines: the lines before the report.
-        more: further content of the summary.
+    The recording is None if it is not in that folder; `more` is added to the summary.
 
     Raises:
         OutputError: when a file cannot be written.
@@ -104,13 +98,7 @@ def write_report(
 ) -> dict[str, Any]:
     """Write the report of a study into a folder, and print it unless `quiet`.
 
-    Args:
-        results: the report.
-        folder: the folder.
-        name: the name of its files.
-        prefix: the beginning of the names of its tables and figures.
-        files: other files that were written.
-        quiet: whether to print nothing.
+    The prefix begins the names of its tables and figures.
 
     Returns:
         The report as JSON values, with the files.
@@ -178,10 +166,6 @@ def advice(runs: Runs, recording: Path | None) -> list[str]:
     """Return the line that recommends a trial, if many answers were unusable.
 
     No answer format helps against answers that were declined or cut off.
-
-    Args:
-        runs: the runs.
-        recording: their recording, or None.
     """
     total = runs.total()
     unusable, answers = total.invalid + total.reasks, total.asks + total.reasks
@@ -196,11 +180,7 @@ def advice(runs: Runs, recording: Path | None) -> list[str]:
 
 
 def missing(lost: Usage) -> list[str]:
-    """Return the lines on lost answers; none without losses.
-
-    Args:
-        lost: the possible cost of the lost answers.
-    """
+    """Return the lines on lost answers; none without losses."""
     return [f"{line}. They are asked for again." for line in lost_in_words(lost)]
 
 
@@ -208,10 +188,6 @@ def warnings(total: Usage, reason: FrequentReason | None = None) -> list[str]:
     """Return one line for each kind of failure of the asks, with its count; none without failures.
 
     Retries only cost time, so they are a note.
-
-    Args:
-        total: the sums over all asks.
-        reason: the most frequent reason of invalid decisions.
     """
     lines = []
     if total.invalid:

@@ -178,11 +178,7 @@ def _reproduced(
 
 
 def populations(plans: Sequence[Plan]) -> list[Any]:
-    """Return the minds of all runs of plans, each population once.
-
-    Args:
-        plans: the plans, including their earlier runs.
-    """
+    """Return the minds of all runs of plans, each population once."""
     every = [*plans, *(plan.earlier for plan in plans if plan.earlier is not None)]
     cells = [cell for planned in every for cell in planned.cells]
     given = [minds for cell in cells for part in (cell.parameters, cell.changes)
@@ -263,14 +259,7 @@ def _before(planned: Plan) -> str:
 
 
 def _say_costs(plans: Sequence[Plan], out: Path, llm: LLMOptions, as_json: bool) -> None:
-    """Report the cost of the missing runs of experiments.
-
-    Args:
-        plans: the experiments.
-        out: the parent folder of their folders.
-        llm: the language-model options, for the price file.
-        as_json: whether to print JSON.
-    """
+    """Report the cost of the missing runs of experiments."""
     from sabm_mesa.cli.cost import in_words
     from sabm_mesa.recording import export
     from sabm_mesa.studies.experiments.results import too_few_runs

@@ -92,18 +92,6 @@ def serve(
 ) -> Game:
     """Let programs play over HTTP, as the first agents.
 
-    Args:
-        name: the name of the scenario.
-        parameters: the parameters of the model, without the minds.
-        seats: the number of seats.
-        host: the address to listen on.
-        port: the port.
-        others: as for `play`.
-        seats_of: the class of the programs' agents; the first one when empty.
-        time_limit_s: seconds until an unanswered question counts as an abstention; None for no
-            limit.
-        say: shows a text.
-
     Returns:
         The finished game.
 
@@ -138,14 +126,7 @@ def plain(text: str) -> str:
 
 
 def converse(game: Game, seat: Seat, say: Say, listen: Listen) -> None:
-    """Show the questions at a seat and take the answers, until the game is over.
-
-    Args:
-        game: the started game.
-        seat: the seat.
-        say: shows a text.
-        listen: shows a prompt and returns the typed line.
-    """
+    """Show the questions at a seat and take the answers, until the game is over."""
     version, n_shown, scenario, left = -1, 0, "", False
     while True:
         version = seat.wait(version)

@@ -387,10 +387,7 @@ class Judged:
 def judge(effects: npt.ArrayLike, sides: Sides, alpha: float = ALPHA) -> Judged:
     """The verdict on a claim from its effect in each cell and seed.
 
-    Args:
-        effects: shape (n_cells, n_seeds); a seed with a NaN in any cell is left out.
-        sides: the limits of the claim.
-        alpha: the level of the tests.
+    Effects have the shape (n_cells, n_seeds); a seed with a NaN in any cell is left out.
     """
     y = np.asarray(effects, dtype=np.float64)
     y = y[:, ~np.isnan(y).any(axis=0)]
@@ -460,12 +457,7 @@ def _interval(values: Floats) -> tuple[float, float, float]:
 
 
 def verdicts(audit: Audit, measures: pd.DataFrame) -> list[Judged]:
-    """A verdict on each claim; ``not judged`` if these minds cannot, or do not read texts.
-
-    Args:
-        audit: the audit.
-        measures: the measures of its runs, from `measured`.
-    """
+    """A verdict on each claim; ``not judged`` if these minds cannot, or do not read texts."""
     found, whole = [], audit.plan.experiment
     for claim in audit.experiment.claims:
         in_cells = [audit.claim(claim, change) for change in audit.changes]
@@ -488,12 +480,7 @@ def verdicts(audit: Audit, measures: pd.DataFrame) -> list[Judged]:
 
 
 def report_of(audit: Audit, outcome: Outcome) -> Report:
-    """The report of an audit: ``claims``, ``effects``, ``cells``, ``measures``.
-
-    Args:
-        audit: the audit.
-        outcome: its runs.
-    """
+    """The report of an audit: ``claims``, ``effects``, ``cells``, ``measures``."""
     experiment, changes = audit.experiment, np.array(audit.changes)
     measures = measured(outcome)
     found = verdicts(audit, measures)
@@ -553,13 +540,7 @@ def report_of(audit: Audit, outcome: Outcome) -> Report:
 
 
 def curve(audit: Audit, index: int, judged: Judged) -> Any:
-    """The specification curve of a claim (Simonsohn, Simmons and Nelson 2020).
-
-    Args:
-        audit: the audit.
-        index: the number of the claim, from 0.
-        judged: the verdict on it.
-    """
+    """The specification curve of a claim (Simonsohn, Simmons and Nelson 2020)."""
     claim, factors = audit.experiment.claims[index], audit.factors
     table = judged.cells.sort_values("effect", kind="stable").reset_index(drop=True)
     below = _ROW * (sum(len(factor.levels) for factor in factors) + 1.5 * len(factors))
@@ -627,12 +608,7 @@ def _sentence(text: str) -> str:
 
 
 def commands(audit: Audit, outcome: Outcome) -> list[str]:
-    """The commands that resume an audit, and that repeat its runs.
-
-    Args:
-        audit: the audit.
-        outcome: its runs.
-    """
+    """The commands that resume an audit, and that repeat its runs."""
     name, planned = audit.experiment.name, audit.plan
     words = ["sabm", "audit", f"{name}.toml" if audit.experiment.is_own else name]
     words += ["--scale", planned.scale, "--runs", str(planned.runs)]

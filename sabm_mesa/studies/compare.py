@@ -274,12 +274,7 @@ class _Judge:
 
 
 def _too_few(table: pd.DataFrame, least: Sequence[tuple[float, int]]) -> list[str]:
-    """A note when no comparison can reach a corrected p at the level.
-
-    Args:
-        table: the comparisons.
-        least: the smallest possible p of each test, and its number of runs.
-    """
+    """A note when no comparison can reach a corrected p at the level."""
     if not least:
         return []
     p, n = min(least)

@@ -179,11 +179,6 @@ def fit_recording(
 ) -> FitStudy:
     """Fit the behavioural models of a scenario to a recording.
 
-    Args:
-        path: the recording, of runs of one scenario.
-        options: the choice of decisions and models.
-        watch: receives a few words on the current computation.
-
     Raises:
         RecordingError: when the recording cannot be read, or lacks decisions or facts for a model.
         ParameterError: when it has several scenarios, no model is declared for its scenario, or an

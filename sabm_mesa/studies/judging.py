@@ -72,11 +72,7 @@ def coded(codes: tuple[str, ...]) -> type[BaseModel]:
 
 
 class RuleCoder(ClassicalMind):
-    """The rule-based coder as a judge.
-
-    Args:
-        spec: how the mind is named in the data.
-    """
+    """The rule-based coder as a judge."""
 
     async def answer(self, ask: Ask) -> object:
         """Code the message by the rules."""
@@ -130,11 +126,7 @@ class Judging(Questionnaire):
 
 
 class ReasoningJudging(Judging):
-    """Judges that code private reasoning, one text each.
-
-    Args:
-        settings: those of `Judging`.
-    """
+    """Judges that code private reasoning, one text each."""
 
     scenario_name = "judge-reasoning"
     title = "Judging of private reasoning"
@@ -222,9 +214,7 @@ def reasoning_of(recording: str | Path) -> pd.DataFrame:
 def coded_by_hand(path: Path, messages: pd.DataFrame) -> pd.DataFrame:
     """The codes that a person gave to messages.
 
-    Args:
-        path: a CSV file with a column ``text`` and one column per code (0 or 1).
-        messages: the messages, with ``text``; those that are not in the file have no codes.
+    Messages that are not in the file have no codes.
 
     Raises:
         ParameterError: when the file cannot be read, or lacks a column.
@@ -248,10 +238,7 @@ def agreement_by_code(
 ) -> pd.DataFrame:
     """Assumes independent texts: the agreement of two coders, by code (Cohen's kappa, 1960).
 
-    Args:
-        first: one row per text, with one boolean column per code; missing if the coder gave none.
-        second: the same texts in the same order, by the other coder.
-        codes: the columns.
+    The coders have coded the same texts in the same order; missing codes do not count.
 
     Returns:
         One row per code: ``code``, ``n`` (texts coded by both), ``first`` and ``second`` (the share
@@ -293,12 +280,7 @@ def report_of(
 ) -> Report:
     """The report of a judging.
 
-    Args:
-        path: the recording.
-        coders: name of a coder → the messages with its codes, the rules first; empty without
-            messages.
-        reasoning: private reasoning, with codes if a language model coded it.
-        judged: what was judged → the numbers of ``asks`` and ``invalid`` answers.
+    The first coder is the rules. `judged` has the numbers of ``asks`` and ``invalid`` answers.
     """
     by_rules = next(iter(coders.values()), pd.DataFrame())
     share = pd.DataFrame({name: _shares(frame, CODES) for name, frame in coders.items()})

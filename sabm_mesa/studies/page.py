@@ -40,9 +40,7 @@ _STYLE = files(__package__).joinpath("page.css").read_text("utf-8")
 def numbers(*values: float) -> list[str]:
     """Numbers of one group with the same number of decimals; a dash for NaN, ∞ for infinity.
 
-    Args:
-        values: the numbers: the largest has three significant digits, and integer parts are
-            complete.
+    The largest has three significant digits, and integer parts are complete.
     """
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     # A number smaller than the last decimal is a rest of rounding.
@@ -111,10 +109,7 @@ def markdown(
 ) -> str:
     """A text in Markdown; values in the template cannot act as Markdown or HTML.
 
-    Args:
-        template: the text of the template.
-        values: the values of its variables.
-        pictures: name of a figure → its address; ``picture:NAME`` for the HTML page when None.
+    Pictures have their addresses, or ``picture:NAME`` for the HTML page when None.
     """
     environment = Environment(
         finalize=plain, trim_blocks=True, lstrip_blocks=True,
@@ -138,10 +133,7 @@ def fence(lines: Sequence[str]) -> Verbatim:
 def html_page(title: str, text: str, pictures: Mapping[str, bytes]) -> str:
     """A self-contained HTML file: with styles and pictures, without scripts.
 
-    Args:
-        title: the title of the page.
-        text: Markdown; HTML in it is shown as text.
-        pictures: name → PNG, for images with the address ``picture:NAME``.
+    Images have the address ``picture:NAME``; HTML in the text is shown as text.
     """
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = list(_dressed(parser.parse(text), pictures))

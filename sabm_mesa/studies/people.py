@@ -176,9 +176,7 @@ class PeopleData:
     def session_means(self, treatment: str, period: int) -> Floats | None:
         """Mean decision of each session in a period; None when it is not known.
 
-        Args:
-            treatment: the treatment; ``""``: all.
-            period: numbered as in the data.
+        The treatment ``""`` is all of them; periods are numbered as in the data.
         """
         if self.decisions is not None:
             rows = self.decisions[self.decisions["round"] == period]
@@ -195,9 +193,7 @@ class PeopleData:
     def of(self, treatment: str, period: int) -> tuple[Floats, list[str] | None]:
         """People's decisions in a period, and their sessions if these are known.
 
-        Args:
-            treatment: the treatment; ``""``: all.
-            period: numbered as in the data.
+        The treatment ``""`` is all of them; periods are numbered as in the data.
         """
         if self.decisions is None:
             middles = [(low + high) / 2 for low, high, _ in self.book.bins]
@@ -361,11 +357,6 @@ def _named(given: pd.DataFrame, column: str, otherwise: Any) -> pd.Series[str]:
 def numbers_of(given: pd.Series[Any], codes: Mapping[str, float], where: str) -> pd.Series[float]:
     """Decisions as numbers; missing ones are NaN.
 
-    Args:
-        given: the decisions, as texts or numbers.
-        codes: a decision in words → its number.
-        where: the file and column, for the error.
-
     Raises:
         ParameterError: for a decision that is neither a number nor in the codes.
     """
@@ -480,10 +471,6 @@ def _equal(first: Any, second: Any) -> bool:
 
 def compare(people: PeopleData, played: Played) -> Report:
     """Compare the decisions of runs with those of people.
-
-    Args:
-        people: the data set.
-        played: the decisions of the runs.
 
     Returns:
         A report with the tables ``effects`` and ``distributions``.

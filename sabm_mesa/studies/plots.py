@@ -51,11 +51,7 @@ _LABEL = 26
 
 
 def look(number: int) -> tuple[str, str, object]:
-    """Colour, marker and dashes of a condition by its place, different for the first 36.
-
-    Args:
-        number: the place of the condition, from 0.
-    """
+    """Colour, marker and dashes of a condition by its place, different for the first 36."""
     again, n = divmod(number, len(COLORS))
     return COLORS[n], MARKERS[(n + again) % len(MARKERS)], DASHES[(n + again) % len(DASHES)]
 
@@ -89,18 +85,6 @@ def by_round(
     kept: bool = False,
 ) -> Figure:
     """The mean of a column by round and condition, with its interval over runs.
-
-    Args:
-        data: one row per run and round: ``condition``, ``run``, ``round`` and `column`.
-        column: the column.
-        labels: condition → its name, in the order of the legend.
-        title: the title.
-        label: the axis of the values, with its unit.
-        subtitle: the minds and the number of runs.
-        published: published numbers: ``condition``, ``round``, ``published``.
-        marks: the predictions of theory.
-        given: the number of first rounds without decisions, which are not on the axis.
-        kept: whether a run that has ended keeps its last value.
 
     Raises:
         ValueError: if a column is missing.
@@ -147,17 +131,6 @@ def distributions(
     marks: Sequence[Mark] = (),
 ) -> Figure:
     """The distribution of the values of an agent column, one panel per condition.
-
-    Args:
-        data: one row per agent: ``condition`` and `column`; agents without a value are left out.
-        column: the column: whole numbers.
-        labels: condition → its name, from top to bottom.
-        title: the title.
-        label: the axis of the values, with its unit.
-        subtitle: the minds and the number of runs.
-        people: a name of the group, and (from, to, share) of each bin, both ends inclusive: shares
-            of people, drawn in a separate panel as density by whole number.
-        marks: the predictions of theory, one number each.
 
     Raises:
         ValueError: if a column is missing.
@@ -209,14 +182,7 @@ def by_condition(
 ) -> Figure:
     """Each measure by condition: one dot per run, the mean with its interval, the published number.
 
-    Args:
-        values: one row per run and measure: ``condition``, ``measure``, ``value``.
-        labels: condition → its name, from top to bottom.
-        measures: measure → its name with the unit, one panel each.
-        title: the title.
-        subtitle: the minds and the number of runs.
-        published: published numbers: ``measure``, ``condition``, ``published``.
-        people: measure → published numbers of people.
+    Labels are listed from top to bottom.
 
     Raises:
         ValueError: if a column is missing.
@@ -370,11 +336,6 @@ def codes_by_round(coders: Mapping[str, pd.DataFrame], subtitle: str = "") -> Fi
     The messages of all runs are taken together. The last panel has the mean number of messages per
     round and run.
 
-    Args:
-        coders: name of a coder → the messages with its codes: ``run``, ``round`` and one column per
-            code; up to three coders of the same messages.
-        subtitle: which runs, and which minds and condition.
-
     Raises:
         ValueError: when there is no coder, more than three, or no message, or a column is missing.
     """
@@ -435,12 +396,6 @@ def _line(
 
 def ranking(table: pd.DataFrame, label: str, subtitle: str = "") -> Figure:
     """The mean score of each entrant with its interval, the best at the top.
-
-    Args:
-        table: one row per entrant, the best first: ``entrant``, ``score``, ``low``, ``high``,
-            ``invalid``.
-        label: the name of the score, with its unit.
-        subtitle: the scenario and the number of games.
 
     Raises:
         ValueError: if a column is missing, or there are no rows.

@@ -153,13 +153,7 @@ class ProbeQuestion:
 
 
 def situations(n: int, book: PromptBook, rng: np.random.Generator) -> list[ProbeQuestion]:
-    """The games of a probe.
-
-    Args:
-        n: the number of games.
-        book: the prompts, for the words of people and money in each language.
-        rng: draws the changes.
-    """
+    """The games of a probe."""
 
     def words(entry: str) -> list[str]:
         return book.render(entry, {}).split(", ")
@@ -202,19 +196,12 @@ class Reasoner(ClassicalMind):
     and choose each option with equal probability.
 
     Source: Nagel 1995 (level 1).
-
-    Args:
-        spec: how the mind is named in the data.
     """
 
     noise = SD
 
     async def answer(self, ask: Ask) -> object:
-        """Answer one question.
-
-        Args:
-            ask: the question; its facts are the fields of a `ProbeQuestion`.
-        """
+        """Answer one question."""
         seen = _question_of(ask)
         if seen.game == "table":
             return self.option(seen)
@@ -235,9 +222,6 @@ class Memorizer(Reasoner):
     """A mind that repeats published answers, whatever the rules: 33 and "defect".
 
     Source: Nagel 1995 (the most frequent guesses).
-
-    Args:
-        spec: how the mind is named in the data.
     """
 
     def guess(self, seen: ProbeQuestion) -> float:
@@ -250,11 +234,7 @@ class Memorizer(Reasoner):
 
 
 class RandomAnswers(Reasoner):
-    """A mind that draws random legal answers.
-
-    Args:
-        spec: how the mind is named in the data.
-    """
+    """A mind that draws random legal answers."""
 
     async def answer(self, ask: Ask) -> object:
         """Draw an answer."""
@@ -351,13 +331,7 @@ class GameScore:
 def analyse(
     mind: str, asked: Sequence[ProbeQuestion], answers: Sequence[str | None]
 ) -> ProbeFinding:
-    """Score the answers of a mind against the right and the recited ones.
-
-    Args:
-        mind: the spec of the mind.
-        asked: the questions.
-        answers: the answer to each; None without a usable one.
-    """
+    """Score the answers of a mind against the right and the recited ones."""
     pairs = list(zip(asked, answers, strict=True))
     usual = {
         game: [a for q, a in pairs if (q.game, q.kind) == (game, PUBLISHED) and a is not None]
@@ -421,14 +395,7 @@ def steps_of(guess: float) -> float:
 
 
 def score_of(game: ProbeQuestion, answer: str, guess: float, option: str) -> GameScore | None:
-    """The score of an answer; None for a published game, which lacks two answers.
-
-    Args:
-        game: the game.
-        answer: a legal answer.
-        guess: the usual guess of this mind in the published guessing game; NaN without one.
-        option: its usual option in the published dilemma; empty without one.
-    """
+    """The score of an answer; None for a published game, which lacks two answers."""
     if game.kind == PUBLISHED:
         return None
     if game.game == "table":
@@ -471,13 +438,7 @@ def probe(
 ) -> list[ProbeFinding]:
     """Probe minds, as far as their answers are not recorded.
 
-    Args:
-        minds: their specs.
-        path: the recording.
-        games: the number of games, `FEWEST` or more.
-        seed: draws the games; all minds get the same.
-        connection: how language models are reached; its caps include earlier costs.
-        watch: called with the models every tenth of a second.
+    All minds get the same games. Caps include earlier costs.
 
     Raises:
         UsageError: for minds or numbers that cannot be used; nothing has been asked then.

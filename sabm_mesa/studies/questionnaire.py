@@ -17,9 +17,6 @@ Question = tuple[str, AnswerSpec | type, Mapping[str, Any]]
 class Respondent(SmartAgent):
     """An agent that answers one question.
 
-    Args:
-        model: the questionnaire.
-
     Attributes:
         value: its answer; None without a usable one.
     """
@@ -43,9 +40,6 @@ class Respondent(SmartAgent):
 
 class Questionnaire(SmartModel):
     """A model of one round whose agents answer independent questions (`pose`).
-
-    Args:
-        settings: the parameters of `SmartModel`.
 
     Attributes:
         questions: the questions.

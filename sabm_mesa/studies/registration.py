@@ -71,10 +71,7 @@ class Registration:
 def register(plan: Plan, connection: Connection, claim: int | None = None) -> Registration:
     """Freeze an experiment before its runs.
 
-    Args:
-        plan: the experiment, with its scale, runs, seeds and minds.
-        connection: how language models are reached; nothing is sent.
-        claim: the number of the primary claim, from 1; None if there is only one.
+    The claim is the number of the primary one, from 1; it may be None if there is only one.
 
     Raises:
         UsageError: for a claim that cannot be used, and for too few runs.
@@ -116,12 +113,7 @@ def register(plan: Plan, connection: Connection, claim: int | None = None) -> Re
 
 
 def frozen(plan: Plan, connection: Connection) -> dict[str, Any]:
-    """All parts of a plan that determine its runs and tests, as JSON values.
-
-    Args:
-        plan: the experiment.
-        connection: how language models are reached, for their providers.
-    """
+    """All parts of a plan that determine its runs and tests, as JSON values."""
 
     def at_provider(spec: str) -> str:
         kind, _, rest = spec.partition(":")
@@ -241,11 +233,6 @@ def read(path: Path) -> Registration:
 def deviations(registration: Registration, plan: Plan, connection: Connection) -> list[str]:
     """The deviations of a plan from a registration, one line each.
 
-    Args:
-        registration: the registration.
-        plan: the experiment.
-        connection: how language models are reached.
-
     Raises:
         ParameterError: when the registration is of another experiment.
     """
@@ -315,11 +302,6 @@ class Standing:
 
 def judge(registration: Registration, outcome: Outcome, connection: Connection) -> Standing:
     """Compare runs with their registration, and judge the primary claim alone.
-
-    Args:
-        registration: the registration.
-        outcome: the runs.
-        connection: how language models are reached.
 
     Raises:
         UsageError: as by `deviations`.

@@ -149,12 +149,7 @@ def _seen(report: Report) -> list[Table]:
 
 
 def in_terminal(report: Report, width: int | None = None) -> str:
-    """A report for the terminal.
-
-    Args:
-        report: the report.
-        width: the width of tables; None: that of the terminal.
-    """
+    """A report for the terminal."""
     from rich import box
     from rich.console import Console
     from rich.table import Table as Grid
@@ -193,9 +188,7 @@ def in_terminal(report: Report, width: int | None = None) -> str:
 def as_markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
     """A report as Markdown, for a paper or its supplement.
 
-    Args:
-        report: the report.
-        pictures: figure → its address; None for the HTML page.
+    Figures have their addresses, or none in the HTML page.
     """
     tables = [(table, table.shown()) for table in _seen(report)]
     content = {
@@ -228,12 +221,7 @@ def as_markdown(report: Report, pictures: Mapping[str, str] | None = None) -> st
 
 
 def as_html(report: Report, pictures: Mapping[str, bytes]) -> str:
-    """A report as one HTML file with its pictures.
-
-    Args:
-        report: the report.
-        pictures: figure → PNG.
-    """
+    """A report as one HTML file with its pictures."""
     return html_page(report.title, as_markdown(report), pictures)
 
 
@@ -246,11 +234,7 @@ def as_json(report: Report) -> dict[str, Any]:
 def write(report: Report, folder: Path, name: str, prefix: str = "") -> list[Path]:
     """Write a report: ``NAME.md``, ``NAME.html``, ``NAME.json``, its tables and figures.
 
-    Args:
-        report: the report.
-        folder: the folder.
-        name: the name of the report.
-        prefix: the beginning of the names of tables and figures.
+    The prefix begins the names of tables and figures.
 
     Raises:
         OutputError: when a file cannot be written.

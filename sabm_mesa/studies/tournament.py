@@ -63,9 +63,6 @@ class Entrant:
 def spec_of(given: str) -> str:
     """The spec of an entrant.
 
-    Args:
-        given: a file, ``FILE:NAME``, or the spec of a mind.
-
     Raises:
         MindSpecError: when it is empty.
     """
@@ -75,9 +72,6 @@ def spec_of(given: str) -> str:
 
 def entrants(given: Sequence[str]) -> list[Entrant]:
     """The entrants of a tournament; files are run once, in their own processes.
-
-    Args:
-        given: files, ``FILE:NAME``, or specs of minds.
 
     Raises:
         MindSpecError: for specs that cannot be read, for files that cannot be used (all are
@@ -109,10 +103,6 @@ def entrants(given: Sequence[str]) -> list[Entrant]:
 def score_of(scenario: type[SmartModel], form: str | None = None) -> Score:
     """The score by which the minds of a scenario are ranked.
 
-    Args:
-        scenario: the model class.
-        form: ``"pairs"`` or ``"population"``; None: as the scenario declares it.
-
     Raises:
         ParameterError: when it declares none.
         UnknownName: for another form.
@@ -138,12 +128,6 @@ def seatings(
     In pairs each mind meets every mind, including itself, on both seats. In one population all
     minds have the same number of seats. There are as many seatings as entrants, each shifted by one
     seat, so each mind has each seat equally often.
-
-    Args:
-        scenario: the model class.
-        score: its score, with the form of the tournament.
-        entered: the entrants.
-        parameters: the given parameters.
 
     Returns:
         The number of agents, and the seatings.
@@ -189,13 +173,6 @@ def games_of(
     entered: Sequence[Entrant],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The games: the score and the decisions of every agent in every run.
-
-    Args:
-        scenario: the model class.
-        recorded: the recording.
-        runs: one row per run: ``run`` and ``seed``.
-        score: the score of the scenario.
-        entered: the entrants.
 
     Returns:
         Games, one row per agent and run: ``run``, ``seed``, ``agent``, ``entrant``, ``opponent``
@@ -268,11 +245,6 @@ def ranking_of(
 
 def matrix_of(games: pd.DataFrame, score: Score, names: Sequence[str]) -> pd.DataFrame:
     """The results of entrants against one another.
-
-    Args:
-        games: as `games_of` returns them.
-        score: the score of the scenario.
-        names: the names of the entrants, in the order of rows and columns.
 
     Returns:
         A square table, entrants by opponents. In pairs: the mean score of the row against the

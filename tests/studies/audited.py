@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.minds.base import Mind
-from sabm_mesa.studies.experiments.schema import Experiment, parse_experiment
+from sabm_mesa.studies.experiments.schema import Experiment
+from tests.studies.experiments.support import experiment_of
 
 EXPERIMENT = """
 title = "A planted effect"
@@ -53,7 +54,7 @@ def experiment(*more: str) -> Experiment:
             text = text.replace("n_rounds = 1", each)
         else:
             text = text.replace("n_rounds = 1", f"n_rounds = 1, {each}")
-    return parse_experiment("planted", text)
+    return experiment_of("planted", text)
 
 
 def percent_of_100(text: str) -> float:

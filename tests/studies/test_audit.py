@@ -12,8 +12,9 @@ from sabm_mesa.recording import load_runs
 from sabm_mesa.runs.rerun import replay
 from sabm_mesa.studies.audit import NOT_READ, judge, plan_audit, report_of
 from sabm_mesa.studies.experiments.running import RECORDING, expected_cost, run
-from sabm_mesa.studies.experiments.schema import load_experiment, parse_experiment
+from sabm_mesa.studies.experiments.schema import load_experiment
 from tests.llm_server import LLMServer
+from tests.studies.experiments.support import experiment_of
 from tests.studies.experiments.test_earlier_runs import CLAIM, GAMES, games
 
 from .audited import EXPERIMENT, Reader, experiment
@@ -47,7 +48,7 @@ def test_by_itself_it_varies_what_changes_a_prompt() -> None:
 
 def test_a_factor_that_the_conditions_differ_in_is_left_out() -> None:
     own = EXPERIMENT.replace('condition = "cooperative" }', 'variant = "reworded_1" }')
-    found = plan_audit(parse_experiment("own", own), runs=1)
+    found = plan_audit(experiment_of("own", own), runs=1)
     assert found.left_out["wording"] == "the conditions of the experiment differ in it"
 
 
@@ -262,7 +263,7 @@ def test_minds_that_read_nothing_say_so(tmp_path) -> None:
 
 @pytest.mark.slow
 def test_earlier_runs_are_played_once_for_all_cells(tmp_path, monkeypatch) -> None:
-    own = parse_experiment("games", games(tmp_path, GAMES + CLAIM))
+    own = experiment_of("games", games(tmp_path, GAMES + CLAIM))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     given = {"wording": ["default", "reworded_1"]}
     with LLMServer() as server:

@@ -10,7 +10,6 @@ import pytest
 from sabm_mesa.errors import ParameterError, RecordingError
 from sabm_mesa.llm import Connection
 from sabm_mesa.studies.experiments.running import Plan, plan, run
-from sabm_mesa.studies.experiments.schema import parse_experiment
 from sabm_mesa.studies.registration import (
     FILE,
     deviations,
@@ -20,7 +19,7 @@ from sabm_mesa.studies.registration import (
     write,
 )
 
-from .experiments.support import SMALL
+from .experiments.support import SMALL, experiment_of
 from .experiments.test_earlier_runs import CLAIM, GAMES, HELD, games
 
 LLM = Connection(base_url="http://127.0.0.1:9/v1")
@@ -33,7 +32,7 @@ def planned(*changes: tuple[str, str], runs: int = 6, minds: str = "llm:gpt-6-20
     for old, new in changes:
         assert old in text
         text = text.replace(old, new, 1)
-    return plan(parse_experiment("small", text), minds=minds, runs=runs)
+    return plan(experiment_of("small", text), minds=minds, runs=runs)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +130,7 @@ def test_runs_are_judged_by_the_registered_claim(tmp_path: Path) -> None:
 
 def test_what_cannot_be_registered_is_said_in_a_line() -> None:
     several = SMALL + SMALL[SMALL.index("[[claims]]") :]
-    two = plan(parse_experiment("small", several), runs=6)
+    two = plan(experiment_of("small", several), runs=6)
     for each, options, line in (
         (planned(runs=5), {}, "it takes 6 or more"),
         (two, {}, r"Name the primary claim of small \(--claim\): 1 The variance"),
@@ -139,7 +138,7 @@ def test_what_cannot_be_registered_is_said_in_a_line() -> None:
     ):
         with pytest.raises(ParameterError, match=line):
             register(each, LLM, **options)  # type: ignore[arg-type]
-    frozen, large = register(planned(), LLM), plan(parse_experiment("large", SMALL), runs=6)
+    frozen, large = register(planned(), LLM), plan(experiment_of("large", SMALL), runs=6)
     with pytest.raises(ParameterError, match="registers small, not large"):
         deviations(frozen, large, LLM)
 
@@ -156,9 +155,9 @@ def test_a_mind_from_a_file_and_earlier_runs_are_frozen_with_the_rest(tmp_path: 
     assert all(line.startswith("condition ") and f" files py:{mind}: " in line for line in lines)
 
     text = games(tmp_path, GAMES + CLAIM)
-    frozen = register(plan(parse_experiment("games", text), runs=6), LLM)
+    frozen = register(plan(experiment_of("games", text), runs=6), LLM)
     (tmp_path / "held.toml").write_text(HELD.replace("n_agents = 4", "n_agents = 5"), "utf-8")
-    changed = plan(parse_experiment("games", text), runs=6)
+    changed = plan(experiment_of("games", text), runs=6)
     assert deviations(frozen, changed, LLM) == ["condition earlier/warm n_agents: 5, registered 4"]
 
 

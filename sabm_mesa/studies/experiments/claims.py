@@ -75,12 +75,7 @@ class Claim(Entry):
         raise NotImplementedError
 
     def words(self, measures: Mapping[str, str], conditions: Mapping[str, str]) -> str:
-        """The test in words.
-
-        Args:
-            measures: name → label.
-            conditions: name of a condition or group → label.
-        """
+        """The test in words."""
         numbers = {name: exact(value) for name, value in self if isinstance(value, float)}
         compared = [
             " of ".join(
@@ -104,14 +99,7 @@ class Claim(Entry):
     def test(
         self, *runs: Values, of: Of, bounds: tuple[float, float] | None, level: float
     ) -> Inference:
-        """Test the claim; the result has its interval, too.
-
-        Args:
-            runs: the runs of each place, in the order of their seeds.
-            of: see `quantity`.
-            bounds: see `quantity`.
-            level: the level of each one-sided test.
-        """
+        """Test the claim; the result has its interval, too."""
         return infer_of(self.quantity(of, bounds), *runs, level=level)
 
 

@@ -67,10 +67,6 @@ def report_of(results: Results, standing: Standing | None = None) -> Report:
 
     The tables are ``claims``, ``estimates``, ``people``, ``published`` (courses), ``comparisons``,
     ``messages`` (shares by code), ``conditions``; and for files alone ``measures``.
-
-    Args:
-        results: the results of the experiment.
-        standing: the comparison of these runs with their registration, or None.
     """
     plan = results.outcome.plan
     experiment = plan.experiment
@@ -100,11 +96,7 @@ def report_of(results: Results, standing: Standing | None = None) -> Report:
 
 
 def counted(verdicts: Sequence[Verdict]) -> str:
-    """The number of claims with each verdict; ``""`` without claims.
-
-    Args:
-        verdicts: one on each claim.
-    """
+    """The number of claims with each verdict; ``""`` without claims."""
     counts = Counter(verdict.word for verdict in verdicts)
     listed = ", ".join(f"{counts[word]} {word}" for word in WORDS if counts[word])
     return f"Verdicts on {len(verdicts)} claims: {listed}." if verdicts else ""
@@ -369,12 +361,7 @@ def commands(results: Results) -> list[str]:
 
 
 def minds_options(experiment: Experiment, minds: Mapping[str, Minds]) -> list[str]:
-    """The options of the command line that name the minds.
-
-    Args:
-        experiment: the experiment.
-        minds: condition → its minds.
-    """
+    """The options of the command line that name the minds."""
     given = {
         condition.name: spec_of(minds[condition.name])
         for condition in experiment.conditions
@@ -451,12 +438,7 @@ def _plot(results: Results, number: int, plot: Plot) -> tuple[str, tuple[Any, st
 
 
 def theory_marks(outcome: Outcome, name: str) -> list[plots.Mark]:
-    """The predictions of a theory that the scenario declares.
-
-    Args:
-        outcome: the runs of the experiment.
-        name: the name of the theory (see `SmartModel.theory_marks`).
-    """
+    """The predictions of a theory that the scenario declares."""
     data, declared = outcome.model_data, outcome.plan.model.theory_marks[name]
     return [
         plots.Mark(label, (float(data[at].iloc[0] if isinstance(at, str) else at),))

@@ -69,11 +69,6 @@ def measured(outcome: Outcome) -> pd.DataFrame:
 def samples(values: pd.DataFrame, measure: str, condition: str) -> Floats:
     """The values of a measure in the runs of a condition, in the order of their seeds.
 
-    Args:
-        values: the measures, from `measured`.
-        measure: the measure.
-        condition: the condition.
-
     Returns:
         Shape (n_runs,).
     """
@@ -90,11 +85,6 @@ def value_of(
     measure: Measure, data: pd.DataFrame, declared: Mapping[str, MessageMeasure] | None = None
 ) -> float:
     """A measure of one run.
-
-    Args:
-        measure: the measure.
-        data: the data of the run, with ``round`` and the columns of the measure.
-        declared: the measures of messages that the scenario declares.
 
     Returns:
         The number; NaN when the run has no value.
@@ -192,10 +182,6 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     corrected for two one-sided tests per claim and the number of claims (Holm 1979), at the level
     of the experiment.
 
-    Args:
-        outcome: the experiment.
-        values: its measures, as `measured` returns them.
-
     Raises:
         ParameterError: when a run has a value that the estimand of a claim does not allow.
     """
@@ -256,13 +242,7 @@ def _about_minds(verdict: Verdict, plan: Plan) -> Verdict:
 
 
 def runs_of(experiment: Experiment, values: pd.DataFrame, claim: Claim) -> list[pd.Series[float]]:
-    """The runs of each place of a claim, by seed; those of a group are means of its conditions.
-
-    Args:
-        experiment: the experiment.
-        values: its measures, as `measured` returns them.
-        claim: the claim.
-    """
+    """The runs of each place of a claim, by seed; those of a group are means of its conditions."""
     runs = []
     for measure, name in claim.places:
         members = [_by_seed(values, measure, member) for member in experiment.members(name)]
@@ -398,11 +378,7 @@ def _numbers(outcome: Outcome, conditions: Sequence[str]) -> pd.DataFrame:
 
 
 def all_the_same(data: pd.DataFrame) -> bool:
-    """Whether there are several runs, and all are the same, number for number.
-
-    Args:
-        data: the model data of runs, with ``seed``.
-    """
+    """Whether there are several runs, and all are the same, number for number."""
     runs = [run.drop(columns="seed").reset_index(drop=True) for _, run in data.groupby("seed")]
     return len(runs) > 1 and all(runs[0].equals(run) for run in runs[1:])
 
@@ -464,13 +440,7 @@ def results(outcome: Outcome) -> Results:
 
 
 def is_outside(published: float, low: float, high: float) -> bool | None:
-    """Whether a published number lies outside an interval; None if either is missing.
-
-    Args:
-        published: the number, or NaN.
-        low: the lower end; NaN without an interval.
-        high: the upper end.
-    """
+    """Whether a published number lies outside an interval; None if either is missing."""
     if math.isnan(published) or math.isnan(low):
         return None
     slack = 1e-9 * max(abs(published), abs(low), abs(high))  # an error of rounding is no distance

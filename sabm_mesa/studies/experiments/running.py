@@ -333,11 +333,6 @@ def _deciding_earlier(condition: str, minds: Minds) -> Minds:
 def with_earlier_runs(plan: Plan, recording: Path, runs: Mapping[str, int]) -> Plan:
     """The plan of an experiment with the earlier runs as parameters.
 
-    Args:
-        plan: the experiment.
-        recording: the recording of the earlier runs.
-        runs: condition → the number of its run there.
-
     Raises:
         ParameterError: when no run can build on one of them.
     """
@@ -357,11 +352,7 @@ def with_pending_run(
 ) -> dict[str, Any]:
     """The parameters of a run, with a placeholder for a missing earlier run.
 
-    Args:
-        plan: the experiment.
-        cell: the run.
-        connection: how language models are reached.
-        changes: changed parameters of the earlier run.
+    `changes` change the parameters of the earlier run.
 
     Raises:
         UsageError: for parameters or minds that cannot be used.
@@ -386,10 +377,6 @@ def with_pending_run(
 
 def find(plan: Plan, path: Path) -> dict[Name, RecordedRun]:
     """The runs of an experiment in a recording, by the condition in their tags.
-
-    Args:
-        plan: the experiment.
-        path: the recording; it need not exist.
 
     Raises:
         RecordingError: when the recording has runs, but none with the minds and seeds of the plan.
@@ -521,12 +508,6 @@ def run(
 def read(plan: Plan, path: Path, ran: int = 0, earlier: Outcome | None = None) -> Outcome:
     """Read the runs of an experiment from a recording.
 
-    Args:
-        plan: the experiment.
-        path: the recording.
-        ran: the number of runs that were played now.
-        earlier: the earlier runs that its runs build on.
-
     Raises:
         RecordingError: when it cannot be read.
     """
@@ -548,11 +529,6 @@ def read(plan: Plan, path: Path, ran: int = 0, earlier: Outcome | None = None) -
 
 def check(plan: Plan, cells: Sequence[ExperimentRun], connection: Connection) -> None:
     """Build one run of each condition, so that errors occur before any file is written.
-
-    Args:
-        plan: the experiment.
-        cells: the missing runs.
-        connection: how language models are reached.
 
     Raises:
         UsageError: for parameters, minds or columns that cannot be used.
@@ -579,11 +555,6 @@ def check(plan: Plan, cells: Sequence[ExperimentRun], connection: Connection) ->
 
 def expected_cost(plan: Plan, folder: str | Path, prices: str | Path | None = None) -> Estimate:
     """Estimate the cost of the missing runs of an experiment.
-
-    Args:
-        plan: the experiment.
-        folder: its folder; finished runs in it cost nothing.
-        prices: a price file of the user, or None.
 
     Returns:
         An estimate with one line per condition, and all minds in one text; interrupted runs count

@@ -429,23 +429,6 @@ def experiments_of(scenario: str) -> list[Experiment]:
     ]
 
 
-def parse_experiment(name: str, text: str) -> Experiment:
-    """An experiment from the text of its file.
-
-    Args:
-        name: its name.
-        text: the TOML; no scenario in it is a file.
-
-    Raises:
-        ParameterError: when entries cannot be used; it names all that can be detected together.
-    """
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ParameterError(f"Experiment {name}: {error}.") from None
-    return _checked(name, data)
-
-
 def _checked(name: str, data: Mapping[str, Any]) -> Experiment:
     try:
         experiment = Experiment.model_validate({**data, "name": name})
@@ -672,8 +655,7 @@ def _of_other_scenarios(experiment: Experiment, model: type[SmartModel]) -> Iter
 def classical_by_class(model: type[SmartModel]) -> dict[str, Mapping[str, Any]]:
     """The name of a class of agents → its classical minds, or ``""`` → those of the scenario.
 
-    Args:
-        model: the model class. A model without such minds is built to get its classes.
+    A model without such minds is built to get its classes.
 
     Raises:
         UsageError: when it cannot be built.
@@ -689,10 +671,6 @@ def classical_by_class(model: type[SmartModel]) -> dict[str, Mapping[str, Any]]:
 
 def check_columns(experiment: Experiment, known: Mapping[Data, Sequence[str]]) -> None:
     """Check that every column exists that measures, plots and published courses name.
-
-    Args:
-        experiment: the experiment.
-        known: the columns of the data of the ``model``, of its ``agents`` and of the ``messages``.
 
     Raises:
         ParameterError: for a missing column.

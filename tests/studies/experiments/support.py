@@ -1,8 +1,10 @@
 """A small experiment as a file, and the facts that hold for every published one."""
 
 from collections.abc import Collection
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from sabm_mesa.studies.experiments.schema import Experiment
+from sabm_mesa.studies.experiments.schema import Experiment, load_experiment
 
 SMALL = """
 title = "Small"
@@ -68,3 +70,11 @@ def assert_complete(found: Experiment, unclaimed: Collection[tuple[str, str]]) -
     assert found.notes
     for each in found.figures:
         assert bool(each.measure) != bool(each.column)
+
+
+def experiment_of(name: str, text: str) -> Experiment:
+    """The experiment of a file with this name and text."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, f"{name}.toml")
+        path.write_text(text, "utf-8")
+        return load_experiment(path)

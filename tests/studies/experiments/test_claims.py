@@ -16,9 +16,9 @@ from sabm_mesa.models.beauty_contest.kbc.model import KeynesianBeautyContest
 from sabm_mesa.studies.experiments.report import report_of
 from sabm_mesa.studies.experiments.results import judged, measured, results, too_few_runs, verdicts
 from sabm_mesa.studies.experiments.running import Outcome, plan, run
-from sabm_mesa.studies.experiments.schema import ALPHA, parse_experiment
+from sabm_mesa.studies.experiments.schema import ALPHA
 from sabm_mesa.studies.report import as_json
-from tests.studies.experiments.support import SMALL
+from tests.studies.experiments.support import SMALL, experiment_of
 
 CLAIM = """
 [[claims]]
@@ -35,7 +35,7 @@ LESS = 'kind = "less"\nthan = "baseline"\n'
 def outcome(*claims: str, **values: list[float]) -> tuple[Outcome, pd.DataFrame]:
     """An experiment with these claims, and these numbers in the runs of its conditions."""
     head = SMALL.partition("[[claims]]")[0]
-    experiment = parse_experiment("made", head + "".join(CLAIM + claim for claim in claims))
+    experiment = experiment_of("made", head + "".join(CLAIM + claim for claim in claims))
     rows = [
         (condition, number, seed, "last", value)
         for number, condition in enumerate(values)
@@ -102,7 +102,7 @@ rounds = [-1, -1]
 def test_a_share_of_runs_is_tested_by_the_binomial_distribution() -> None:
     head = SMALL.partition("[[claims]]")[0]
     claim = SHARED + 'kind = "above"\nvalue = 0.9\nestimand = "share"\n'
-    experiment = parse_experiment("made", head + OUT + claim)
+    experiment = experiment_of("made", head + OUT + claim)
     for n, expected in ((9, "too few runs"), (36, "agrees")):
         made, data = outcome(baseline=[0.0] * n, cooperative=[0.0] * n)
         # The runs differ in what is not measured.
@@ -123,7 +123,7 @@ def test_a_mean_needs_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     head = SMALL.partition("[[claims]]")[0].rstrip() + "\nbounds = [0, 100]\n"
     claim = CLAIM + 'kind = "below"\nvalue = 60\nestimand = "mean"\n'
     made, data = outcome(baseline=HIGH, cooperative=LOW)
-    experiment = parse_experiment("made", head + claim)
+    experiment = experiment_of("made", head + claim)
     (found,) = verdicts(replace(made, plan=plan(experiment, runs=8)), data)
     assert (found.word, found.test.method, found.test.estimate) == ("agrees", "bets", 4.5)
     out_of_bounds = data.assign(value=101.0 + data["seed"])
@@ -144,7 +144,7 @@ def test_the_effect_in_one_model_is_compared_with_that_in_another() -> None:
     made, data = outcome(**values)
     for margin, expected in (("", "effects differ"), ("margin = 30\n", "agrees")):
         text = f"{head}{conditions}\n[[measures]]{rest}{CLAIM}{EFFECTS}{margin}"
-        planned = plan(parse_experiment("made", text), runs=8)
+        planned = plan(experiment_of("made", text), runs=8)
         (found,) = verdicts(replace(made, plan=planned), data)
         # (LOW − HIGH) − (LOW − LOW reversed): −10 − (−7, −5, …, 7).
         assert (found.word, found.test.estimate) == (expected, -10)
@@ -185,7 +185,7 @@ columns = "variance"
 rounds = [0, 0]
 """
     head = SMALL.partition("[[claims]]")[0]
-    experiment = parse_experiment("made", head + more + CLAIM + claim)
+    experiment = experiment_of("made", head + more + CLAIM + claim)
     made, data = outcome(baseline=HIGH, cooperative=LOW)
     first = data.assign(measure="first", value=data["value"] + 1 + data["seed"] / 10)
     values = pd.concat([data, first], ignore_index=True)
@@ -205,7 +205,7 @@ conditions = ["baseline", "cooperative"]
 def test_conditions_are_taken_together_by_seed() -> None:
     head, _, rest = SMALL.partition("[[claims]]")[0].partition("[[measures]]")
     claim = CLAIM.replace("cooperative", "both") + BELOW
-    experiment = parse_experiment("made", f"{head}{BOTH}\n[[measures]]{rest}{claim}")
+    experiment = experiment_of("made", f"{head}{BOTH}\n[[measures]]{rest}{claim}")
     made, data = outcome(baseline=HIGH, cooperative=[-x for x in LOW])
     (found,) = verdicts(replace(made, plan=plan(experiment, runs=8)), data)
     # Of each seed the mean is 5: (11 - 1) / 2, (12 - 2) / 2, and so on.
@@ -217,7 +217,7 @@ def test_a_share_of_conditions_taken_together() -> None:
     head, _, rest = SMALL.partition("[[claims]]")[0].partition("[[measures]]")
     claim = CLAIM.replace("cooperative", "both") + 'kind = "below"\nvalue = 0.9\n'
     claim += 'estimand = "share"\n'
-    experiment = parse_experiment("made", f"{head}{BOTH}\n[[measures]]{rest}{claim}")
+    experiment = experiment_of("made", f"{head}{BOTH}\n[[measures]]{rest}{claim}")
     made, data = outcome(baseline=[1, 0] * 4, cooperative=[0, 0, 1, 0] * 2)
     (found,) = verdicts(replace(made, plan=plan(experiment, runs=8)), data)
     # Of each seed the share is 0.5, 0, 1 and 0, twice.
@@ -258,7 +258,7 @@ def test_a_claim_about_a_language_model_is_not_told_when_others_decide() -> None
     named = 'name = "cooperative"\nminds = "llm:gpt-4"'
     of_cooperative, of_baseline = CLAIM + BELOW, CLAIM.replace("cooperative", "baseline") + BELOW
     head = SMALL.partition("[[claims]]")[0].replace('name = "cooperative"', named)
-    experiment = parse_experiment("made", head + of_cooperative + of_baseline)
+    experiment = experiment_of("made", head + of_cooperative + of_baseline)
     made, data = outcome(baseline=LOW, cooperative=LOW[::-1])
     some: Any = {"llm:gpt-4o": 2, "fixed:0": 1}
     for minds, expected in (
@@ -343,7 +343,7 @@ def test_runs_too_few_for_any_verdict_are_told_before(
     runs: int, claims: list[str], said: str
 ) -> None:
     head = SMALL.partition("[[claims]]")[0]
-    experiment = parse_experiment("made", head + "".join(CLAIM + claim for claim in claims))
+    experiment = experiment_of("made", head + "".join(CLAIM + claim for claim in claims))
     assert re.search(said, too_few_runs(plan(experiment, runs=runs)))
 
 
@@ -361,7 +361,7 @@ def test_what_comes_of_a_real_experiment(tmp_path: Path) -> None:
     numbers = { baseline = [30, 20] }
     source = "somebody"
     """
-    done = run(plan(parse_experiment("small", SMALL + published), runs=8), tmp_path)
+    done = run(plan(experiment_of("small", SMALL + published), runs=8), tmp_path)
     found = results(done)
     mine = measured(done).query("condition == 'baseline'")["value"]
     row = found.estimates.set_index("condition").loc["baseline"]
@@ -406,7 +406,7 @@ def test_a_trend_is_one_number_a_run_and_has_a_direction(
     head = SMALL.partition("[[claims]]")[0]
     claim = CLAIM.replace('measure = "last"', 'measure = "trend"')
     claim += f'kind = "trend"\nfalling = {falling}\n'
-    experiment = parse_experiment("made", head + TREND + claim)
+    experiment = experiment_of("made", head + TREND + claim)
     rng = np.random.default_rng(0)
     data = pd.DataFrame(
         [
@@ -427,4 +427,4 @@ def test_a_trend_is_one_number_a_run_and_has_a_direction(
 def test_a_claim_of_the_kind_trend_needs_a_trend() -> None:
     head = SMALL.partition("[[claims]]")[0]
     with pytest.raises(ParameterError, match="claims 1: a claim of the kind trend needs a measure"):
-        parse_experiment("made", head + TREND + CLAIM + 'kind = "trend"')
+        experiment_of("made", head + TREND + CLAIM + 'kind = "trend"')

@@ -20,9 +20,9 @@ from sabm_mesa.studies.experiments.running import (
     plan,
     run,
 )
-from sabm_mesa.studies.experiments.schema import parse_experiment
 from sabm_mesa.studies.report import as_json
 from tests.llm_server import LLMServer
+from tests.studies.experiments.support import experiment_of
 
 HELD = """
 title = "A small party"
@@ -108,7 +108,7 @@ def games(folder: Path, text: str = GAMES) -> str:
 
 
 def test_one_party_is_held_for_all_runs_of_its_conditions(tmp_path: Path) -> None:
-    planned = plan(parse_experiment("games", games(tmp_path)), seed=5)
+    planned = plan(experiment_of("games", games(tmp_path)), seed=5)
     done = run(planned, tmp_path / "out")
     held = Recorded(tmp_path / "out" / EARLIER / RECORDING).runs()
     assert list(held["scenario"]) == ["cocktail-party"]  # not the long one, and once
@@ -124,7 +124,7 @@ def test_one_party_is_held_for_all_runs_of_its_conditions(tmp_path: Path) -> Non
 
 
 def test_a_folder_that_was_moved_goes_on_and_replays(tmp_path: Path) -> None:
-    planned = plan(parse_experiment("games", games(tmp_path)))
+    planned = plan(experiment_of("games", games(tmp_path)))
     run(planned, tmp_path / "out")
     (tmp_path / "out").rename(tmp_path / "moved")
     again = run(planned, tmp_path / "moved")
@@ -147,7 +147,7 @@ def test_language_models_hold_their_party_and_pay_for_it_once(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with LLMServer() as server:
         planned = plan(
-            parse_experiment("games", games(tmp_path)), minds=f"llm:gpt-4o-mini@{server.url}"
+            experiment_of("games", games(tmp_path)), minds=f"llm:gpt-4o-mini@{server.url}"
         )
         whole = results(run(planned, tmp_path / "whole"))
         asked = server.stats["requests"]
@@ -186,9 +186,9 @@ def test_wrong_use_is_found_before_the_party_is_held(
     ]  # fmt: skip
     for changed, minds, message in wrong:
         with pytest.raises(UsageError, match=message):
-            run(plan(parse_experiment("games", changed), minds=minds), tmp_path / "out")
+            run(plan(experiment_of("games", changed), minds=minds), tmp_path / "out")
     keyless = plan(
-        parse_experiment("games", text), minds=dict.fromkeys(("familiar", "strangers"), "llm:m")
+        experiment_of("games", text), minds=dict.fromkeys(("familiar", "strangers"), "llm:m")
     )
     with pytest.raises(MissingKey):
         run(keyless, tmp_path / "out")
@@ -196,7 +196,7 @@ def test_wrong_use_is_found_before_the_party_is_held(
 
 
 def test_who_the_guests_are(tmp_path: Path) -> None:
-    found = parse_experiment("games", games(tmp_path))
+    found = experiment_of("games", games(tmp_path))
     both = ("familiar", "strangers")
 
     def guests(minds: object) -> object:
@@ -212,7 +212,7 @@ def test_who_the_guests_are(tmp_path: Path) -> None:
         guests({"llm:a": 1, "llm:b": 1})
     with pytest.raises(ParameterError, match="give them the same minds"):
         plan(found, minds={"familiar": "llm:a", "strangers": "llm:b"})
-    assert plan(parse_experiment("held", HELD)).earlier is None
+    assert plan(experiment_of("held", HELD)).earlier is None
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_who_the_guests_are(tmp_path: Path) -> None:
 def test_parties_that_cannot_be_held(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in GAMES
     with pytest.raises(ParameterError, match=message):
-        parse_experiment("games", games(tmp_path, GAMES.replace(old, new, 1)))
+        experiment_of("games", games(tmp_path, GAMES.replace(old, new, 1)))
 
 
 @pytest.mark.parametrize(
@@ -246,18 +246,18 @@ def test_parties_that_cannot_be_held(tmp_path: Path, old: str, new: str, message
 )
 def test_what_is_no_party(party: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        parse_experiment("games", GAMES.replace("FOLDER/held.toml/warm", party))
+        experiment_of("games", GAMES.replace("FOLDER/held.toml/warm", party))
 
 
 def test_a_party_of_ones_own_is_given_by_its_path(tmp_path: Path) -> None:
     """As a parameter it is recorded with its digest, and the runs are found again."""
-    run(plan(parse_experiment("games", games(tmp_path))), tmp_path / "out")
+    run(plan(experiment_of("games", games(tmp_path))), tmp_path / "out")
     party = tmp_path / "out" / EARLIER / RECORDING
     own = f'set = {{ members = "strangers", party = "{party}" }}'
     text = GAMES.replace(
         'set = { members = "strangers" }\nbuilds_on = "FOLDER/held.toml/warm"', own
     )
-    found = parse_experiment("own", text.replace('builds_on = "FOLDER/held.toml/warm"\n', ""))
+    found = experiment_of("own", text.replace('builds_on = "FOLDER/held.toml/warm"\n', ""))
     assert run(plan(found), tmp_path / "own").ran == 6
     assert run(plan(found), tmp_path / "own").ran == 0
 
@@ -266,7 +266,7 @@ def test_what_parties_and_games_cost_is_told_without_a_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    planned = plan(parse_experiment("games", games(tmp_path)), minds="llm:gpt-4o-mini")
+    planned = plan(experiment_of("games", games(tmp_path)), minds="llm:gpt-4o-mini")
     found = expected_cost(planned, tmp_path / "out")
     assert [line.question for line in found.lines] == [
         "earlier/warm", "alone", "familiar", "strangers",
@@ -276,6 +276,6 @@ def test_what_parties_and_games_cost_is_told_without_a_key(
     assert found.runs == 1 + 3 * 2
     assert EARLIER_RUNS in found.notes
     assert not (tmp_path / "out").exists()
-    free = plan(parse_experiment("games", games(tmp_path)))
+    free = plan(experiment_of("games", games(tmp_path)))
     run(free, tmp_path / "out")
     assert expected_cost(free, tmp_path / "out").runs == 0

@@ -10,9 +10,9 @@ from sabm_mesa.llm import close_all
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.studies.experiments.results import results
 from sabm_mesa.studies.experiments.running import RECORDING, Outcome, Plan, plan, run
-from sabm_mesa.studies.experiments.schema import Experiment, parse_experiment
+from sabm_mesa.studies.experiments.schema import Experiment
 from tests.llm_server import LLMServer
-from tests.studies.experiments.support import FORK, SMALL
+from tests.studies.experiments.support import FORK, SMALL, experiment_of
 
 COMPARED = """
 [[claims]]
@@ -24,9 +24,9 @@ condition = "cooperative"
 than = "baseline"
 """
 SAME = SMALL.replace('set = { condition = "cooperative" }', "")
-TWINS = parse_experiment("small", SAME + COMPARED)
-TRIPLETS = parse_experiment("small", f'{SAME}\n[[conditions]]\nname = "third"\nlabel = "Third"\n')
-FORKED_TWINS = parse_experiment("small", SAME + FORK + FORK.replace("turned", "turned-too").replace(
+TWINS = experiment_of("small", SAME + COMPARED)
+TRIPLETS = experiment_of("small", f'{SAME}\n[[conditions]]\nname = "third"\nlabel = "Third"\n')
+FORKED_TWINS = experiment_of("small", SAME + FORK + FORK.replace("turned", "turned-too").replace(
     'fork_of = "baseline"', 'fork_of = "cooperative"'))  # fmt: skip
 ASKS = 9
 """Questions of a run: 3 players, 2 rounds, and the talk before the second."""
@@ -78,13 +78,13 @@ def test_a_condition_that_becomes_like_another_gets_runs_of_its_own(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with LLMServer() as server:
         minds = f"llm:stub@{server.url}"
-        before = run(plan(parse_experiment("small", SMALL), minds=minds), tmp_path)
+        before = run(plan(experiment_of("small", SMALL), minds=minds), tmp_path)
         after = run(plan(TWINS, minds=minds), tmp_path)
         assert owned(before) == {"baseline": [0, 1], "cooperative": [2, 3]}
         assert (after.ran, owned(after)) == (2, {"baseline": [0, 1], "cooperative": [4, 5]})
         assert server.stats["requests"] == 6 * ASKS
         # and back: what was paid for the other condition is there still
-        assert run(plan(parse_experiment("small", SMALL), minds=minds), tmp_path).ran == 0
+        assert run(plan(experiment_of("small", SMALL), minds=minds), tmp_path).ran == 0
     close_all()
 
 
@@ -97,7 +97,7 @@ def test_forks_of_same_conditions_go_on_with_their_own_trunks(tmp_path: Path) ->
     }  # fmt: skip
     assert run(plan(FORKED_TWINS), tmp_path).ran == 0
     # A fork of another condition is another run.
-    one = parse_experiment(
+    one = experiment_of(
         "small", SAME + FORK.replace('fork_of = "baseline"', 'fork_of = "cooperative"')
     )
     last = run(plan(one), tmp_path)

@@ -12,8 +12,8 @@ import pytest
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.studies.experiments.results import measured, results, value_of
 from sabm_mesa.studies.experiments.running import plan, run
-from sabm_mesa.studies.experiments.schema import Measure, parse_experiment
-from tests.studies.experiments.support import SMALL
+from sabm_mesa.studies.experiments.schema import Measure
+from tests.studies.experiments.support import SMALL, experiment_of
 
 FIRMS = pd.DataFrame(
     {
@@ -84,7 +84,7 @@ def test_prices_that_settle() -> None:
 
 
 def test_a_tidy_table_of_all_runs(tmp_path: Any) -> None:
-    done = run(plan(parse_experiment("small", SMALL)), tmp_path)
+    done = run(plan(experiment_of("small", SMALL)), tmp_path)
     table = measured(done)
     assert list(table.columns) == ["condition", "run", "seed", "measure", "value"]
     assert len(table) == 4
@@ -119,7 +119,7 @@ numbers = { baseline = 1 }
 def test_a_column_that_does_not_exist_is_named_before_anything_runs(
     tmp_path: Any, old: str, new: str, words: str
 ) -> None:
-    wrong = parse_experiment("small", SMALL.replace(old, new, 1))
+    wrong = experiment_of("small", SMALL.replace(old, new, 1))
     with pytest.raises(ParameterError, match=words) as caught:
         run(plan(wrong), tmp_path / "out")
     assert "\n" not in str(caught.value)
@@ -127,8 +127,8 @@ def test_a_column_that_does_not_exist_is_named_before_anything_runs(
 
 
 def test_a_column_that_runs_from_before_do_not_have_is_named(tmp_path: Any) -> None:
-    run(plan(parse_experiment("small", SMALL)), tmp_path)
-    wrong = parse_experiment("small", SMALL.replace('columns = "variance"', 'columns = "varianz"'))
+    run(plan(experiment_of("small", SMALL)), tmp_path)
+    wrong = experiment_of("small", SMALL.replace('columns = "variance"', 'columns = "varianz"'))
     with pytest.raises(ParameterError, match="measure last: there is no column 'varianz'"):
         measured(run(plan(wrong), tmp_path))
 
@@ -147,7 +147,7 @@ def test_one_agent_may_count() -> None:
 
 def test_the_most_frequent_value_of_all_runs_together(tmp_path: Path) -> None:
     measure = '\n[[measures]]\nname = "mode"\nlabel = "Mode"\ncolumns = "choice"\ntake = "mode"\n'
-    experiment = parse_experiment("small", f'{SMALL}{measure}data = "agents"\n')
+    experiment = experiment_of("small", f'{SMALL}{measure}data = "agents"\n')
     outcome = run(plan(experiment, runs=4), tmp_path)
     found = results(outcome).estimates.set_index(["measure", "condition"])["together"]
     for name in ("baseline", "cooperative"):

@@ -10,8 +10,8 @@ from sabm_mesa.errors import ParameterError
 from sabm_mesa.studies.experiments import claims, schema
 from sabm_mesa.studies.experiments.results import results
 from sabm_mesa.studies.experiments.running import plan, run
-from sabm_mesa.studies.experiments.schema import load_experiment, parse_experiment
-from tests.studies.experiments.support import SMALL
+from sabm_mesa.studies.experiments.schema import load_experiment
+from tests.studies.experiments.support import SMALL, experiment_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "experiments.md"
 TABLES = {
@@ -61,7 +61,7 @@ def test_all_mistakes_of_form_are_named_at_once_and_then_those_of_names() -> Non
         .replace('label = "Baseline"', 'label = "Baseline"\nlable = "B"')
     )
     with pytest.raises(ParameterError) as caught:
-        parse_experiment("mine", wrong)
+        experiment_of("mine", wrong)
     text = str(caught.value)
     assert text.startswith("Experiment mine has 3 mistakes: (1) minds is missing.")
     assert "(2) conditions 1, lable is no entry of this table." in text
@@ -71,7 +71,7 @@ def test_all_mistakes_of_form_are_named_at_once_and_then_those_of_names() -> Non
         'condition = "cooperative"', 'conditions = "cooperative"'
     )
     with pytest.raises(ParameterError) as caught:
-        parse_experiment("mine", wrong)
+        experiment_of("mine", wrong)
     text = str(caught.value)
     assert "(1) claims 1: Unknown measure 'lost'. Did you mean 'last'?" in text
     assert "(2) cooperative, set: Unknown parameter 'conditions'. Did you mean 'condition'?" in text
@@ -87,5 +87,5 @@ def test_mistakes_in_what_conditions_mix() -> None:
         text = SMALL.replace('cost = "small"', slots)
         text = text.replace('set = { condition = "cooperative" }', f"mix = {mix}")
         with pytest.raises(ParameterError) as caught:
-            parse_experiment("mine", text)
+            experiment_of("mine", text)
         assert str(caught.value) == f"Experiment mine, {said}"

@@ -20,10 +20,9 @@ from sabm_mesa.studies.experiments.schema import (
     Scale,
     experiment_names,
     load_experiment,
-    parse_experiment,
 )
 from sabm_mesa.studies.people import human_distributions
-from tests.studies.experiments.support import SMALL, assert_complete
+from tests.studies.experiments.support import SMALL, assert_complete, experiment_of
 
 TINY: dict[str, dict[str, Any]] = {
     "kbc": {"n_players": 3},
@@ -226,7 +225,7 @@ def test_the_most_frequent_value() -> None:
 
 def test_the_scale_of_a_published_number_is_one_of_the_scales() -> None:
     published = '\n[[published]]\nsource = "nobody"\nmeasures = "last"\nnumbers.baseline = 3\n'
-    found = parse_experiment("x", f'{SMALL}{published}scale = "paper"\n')
+    found = experiment_of("x", f'{SMALL}{published}scale = "paper"\n')
     assert found.figures[0].scale == "paper"
     with pytest.raises(ParameterError, match="Experiment x, published 1, scale"):
-        parse_experiment("x", f'{SMALL}{published}scale = "large"\n')
+        experiment_of("x", f'{SMALL}{published}scale = "large"\n')

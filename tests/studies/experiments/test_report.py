@@ -21,12 +21,11 @@ from sabm_mesa.studies.experiments.running import RECORDING, plan, run
 from sabm_mesa.studies.experiments.schema import (
     experiment_names,
     load_experiment,
-    parse_experiment,
 )
 from sabm_mesa.studies.page import html_page
 from sabm_mesa.studies.people import human_distributions
 from sabm_mesa.studies.report import Report, Table, as_json, as_markdown, in_terminal, write
-from tests.studies.experiments.support import FORK, SMALL
+from tests.studies.experiments.support import FORK, SMALL, experiment_of
 
 MORE = """
 [[measures]]
@@ -80,7 +79,7 @@ SEVERAL = SMALL.replace('cost = "small"', 'cost = "small"\nshow = ["picks"]') + 
 
 
 def played(text: str, folder: Path, **options: Any) -> Results:
-    return results(run(plan(parse_experiment(folder.name, text), **options), folder))
+    return results(run(plan(experiment_of(folder.name, text), **options), folder))
 
 
 def made(text: str, folder: Path, **options: Any) -> dict[str, Any]:
@@ -340,7 +339,7 @@ def test_a_fork_says_where_it_comes_from(tmp_path: Path) -> None:
 
 
 def verdict(word: str, why: str = "") -> Verdict:
-    claim = parse_experiment("small", SMALL).claims[0]
+    claim = experiment_of("small", SMALL).claims[0]
     return Verdict(claim, word, infer([1.0], above=0), 0.5, "", why)  # type: ignore[arg-type]
 
 

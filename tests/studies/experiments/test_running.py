@@ -10,12 +10,11 @@ from sabm_mesa.errors import BudgetExceeded, ParameterError, RecordingError, Unk
 from sabm_mesa.llm import close_all
 from sabm_mesa.runs.rerun import replay
 from sabm_mesa.studies.experiments.running import RECORDING, Outcome, plan, run
-from sabm_mesa.studies.experiments.schema import parse_experiment
 from tests.llm_server import LLMServer
-from tests.studies.experiments.support import FORK, SMALL
+from tests.studies.experiments.support import FORK, SMALL, experiment_of
 
-EXPERIMENT = parse_experiment("small", SMALL)
-FORKED = parse_experiment("forked", SMALL + FORK)
+EXPERIMENT = experiment_of("small", SMALL)
+FORKED = experiment_of("forked", SMALL + FORK)
 
 
 def same(one: Outcome, other: Outcome) -> None:
@@ -51,7 +50,7 @@ name = "stock"
 label = "Stock"
 columns = "stock"
 """
-    done = run(plan(parse_experiment("two", small.replace("SCENARIO", "pasture"))), tmp_path)
+    done = run(plan(experiment_of("two", small.replace("SCENARIO", "pasture"))), tmp_path)
     assert done.runs[["condition", "scenario"]].drop_duplicates().to_numpy().tolist() == [
         ["lake", "fishery"], ["meadow", "pasture"],
     ]  # fmt: skip
@@ -60,7 +59,7 @@ columns = "stock"
         "meadow": "meadow: Unknown scenario 'meadow'",
     }.items():
         with pytest.raises(ParameterError, match=said):
-            parse_experiment("two", small.replace("SCENARIO", wrong))
+            experiment_of("two", small.replace("SCENARIO", wrong))
 
 
 def test_what_is_there_is_not_run_again(tmp_path: Path) -> None:

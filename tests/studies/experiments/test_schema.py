@@ -12,9 +12,8 @@ from sabm_mesa.studies.experiments.schema import (
     SCALES,
     experiment_names,
     load_experiment,
-    parse_experiment,
 )
-from tests.studies.experiments.support import FORK, SMALL
+from tests.studies.experiments.support import FORK, SMALL, experiment_of
 
 
 @pytest.mark.parametrize("name", experiment_names())
@@ -51,7 +50,7 @@ def test_every_experiment_can_be_planned(name: str) -> None:
 def test_a_wrong_entry_is_one_line_that_names_it(old: str, new: str, said: str) -> None:
     assert old in SMALL + FORK
     with pytest.raises(UsageError, match=r"Experiment x|chess") as caught:
-        parse_experiment("x", (SMALL + FORK).replace(old, new, 1))
+        experiment_of("x", (SMALL + FORK).replace(old, new, 1))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -73,7 +72,7 @@ numbers = { baseline = [9, 8] }
 
 def test_published_numbers_are_a_table_of_condition_and_measure_or_round() -> None:
     first = '[[measures]]\nname = "first"\nlabel = "First"\ncolumns = "variance"\n'
-    figures = parse_experiment("x", SMALL + first + TABLE).figures
+    figures = experiment_of("x", SMALL + first + TABLE).figures
     assert [(each.condition, each.measure, each.numbers) for each in figures[:5]] == [
         ("baseline", "last", (12,)), ("cooperative", "last", (3,)), ("cooperative", "first", (4,)),
         ("", "last", (5,)), ("", "first", (6,)),
@@ -87,14 +86,14 @@ def test_published_numbers_are_a_table_of_condition_and_measure_or_round() -> No
         (9, 8),
     )
     with pytest.raises(ParameterError, match="published 1: Unknown measure 'first'"):
-        parse_experiment("x", SMALL + TABLE)
+        experiment_of("x", SMALL + TABLE)
     for old, new, said in (
         ("[9, 8]", "9", "published 2: baseline has 1 numbers for 2 rounds."),
         ("baseline = [12", "base = [12", "published 1: Unknown condition 'base'"),
         ('column = "variance"', "", "published 2: it needs measures, or a column and its rounds."),
     ):
         with pytest.raises(ParameterError, match=re.escape(said)):
-            parse_experiment("x", SMALL + first + TABLE.replace(old, new))
+            experiment_of("x", SMALL + first + TABLE.replace(old, new))
 
 
 def test_one_file_is_an_experiment_for_each_of_its_scenarios() -> None:
