@@ -378,29 +378,16 @@ def report_of(compared: ComparedSettings) -> Report:
 
 def picture(compared: ComparedSettings) -> Figure:
     """One dot per run by setting, with the estimate and its 95 % interval."""
-    from sabm_mesa.analysis import plot_style as style
+    from sabm_mesa.studies import plots
 
-    n = len(compared.cells)
-    figure = style.new_figure(
-        f"{compared.measure.replace('_', ' ').capitalize()} by {' and '.join(compared.by)}",
-        f"dots: runs · diamonds: {compared.of}, with its 95 % interval", height=0.9 + 0.38 * n,
+    measure = compared.measure.replace("_", " ")
+    keys = compared.runs[list(compared.by)].itertuples(index=False, name=None)
+    runs = compared.runs.assign(
+        measure=measure, condition=[_label(key, compared.by) for key in keys]
+    )
+    cells = compared.cells.set_index("setting")[["estimate", "low", "high"]].T.to_dict("list")
+    return plots.by_condition(
+        runs, {str(name): str(name).replace("$", r"\$") for name in cells}, {measure: measure},
+        title=f"{measure.capitalize()} by {' and '.join(compared.by)}",
+        estimates={str(name): numbers for name, numbers in cells.items()}, of=compared.of,
     )  # fmt: skip
-    ax = figure.add_subplot()
-    runs = compared.runs.groupby(list(compared.by), sort=False, dropna=False)["value"]
-    cells = compared.cells.to_dict("records")
-    for index, ((_, values), row) in enumerate(zip(runs, cells, strict=True)):
-        at = n - 1 - index
-        ax.plot(
-            values, [at - 0.18] * len(values), "o", color=style.GREY, alpha=0.6, markersize=3.5,
-            label="_nolegend_" if index else "run",
-        )  # fmt: skip
-        ax.plot([float(row["low"]), float(row["high"])], [at, at], color=style.BLUE, linewidth=1.6,
-                label="_nolegend_" if index else "95 % interval")  # fmt: skip
-        ax.plot([float(row["estimate"])], [at], "D", color=style.BLUE, markersize=5,
-                label="_nolegend_" if index else compared.of)  # fmt: skip
-    style.plain_axes(ax, compared.measure.replace("_", " "))
-    names = [str(name).replace("$", r"\$") for name in compared.cells["setting"]]
-    ax.set_yticks(range(n - 1, -1, -1), names)
-    ax.set_ylim(-0.6, n - 0.4)
-    style.legend_below(figure, ax)
-    return figure

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.intervals import (
+    Floats,
     estimate_mean,
     mean_by_round,
     require_columns,
@@ -42,33 +42,12 @@ _LABEL_LINE, _HALF_TITLE = 22, 32
 """Characters of a line of a condition's label, and of a panel's title in half a figure."""
 _ROW, _HEAD, _LINE = 0.34, 0.62, 0.2
 """Inches of a condition, of a panel's axis with the space around it, and of a line of title."""
-_LOOKS = (
-    (style.BLUE, "-", "o"), (style.VERMILLION, (0, (5, 1.5)), "s"), (style.GREEN, ":", "^"),
-)  # fmt: skip
-"""Colour, line and marker of each coder; all three differ between coders."""
-_LABEL = 26
-"""The maximum displayed length of an entrant's name."""
 
 
 def look(number: int) -> tuple[str, str, object]:
     """Colour, marker and dashes of a condition by its place, different for the first 36."""
     again, n = divmod(number, len(COLORS))
     return COLORS[n], MARKERS[(n + again) % len(MARKERS)], DASHES[(n + again) % len(DASHES)]
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A prediction of theory, drawn as a line.
-
-    Attributes:
-        label: its name in the legend.
-        heights: one number, or one per round.
-        rounds: the rounds of the numbers; empty for one number for all rounds.
-    """
-
-    label: str
-    heights: tuple[float, ...]
-    rounds: tuple[float, ...] = ()
 
 
 def by_round(
@@ -80,7 +59,7 @@ def by_round(
     label: str,
     subtitle: str = "",
     published: pd.DataFrame | None = None,
-    marks: Sequence[Mark] = (),
+    marks: Mapping[str, float] = MappingProxyType({}),
     given: int = 0,
     kept: bool = False,
 ) -> Figure:
@@ -107,8 +86,12 @@ def by_round(
             label=f"{name}{style.mean_note(runs, kept=kept)}",
         )  # fmt: skip
     _published(ax, published, list(labels))
-    for mark, dash in zip(marks, DASHES[1:], strict=False):
-        _mark(ax, mark, dash, rounds)
+    ends = (rounds[0], rounds[-1]) if len(rounds) > 1 else (rounds[0] - 0.5, rounds[0] + 0.5)
+    for (name, height), dash in zip(marks.items(), DASHES[1:], strict=False):
+        ax.plot(
+            ends, (height, height), color="#404040", linestyle=dash, linewidth=1.1, zorder=1.5,
+            label=name,
+        )  # fmt: skip
     style.plain_axes(ax, "Round", label)
     style.round_ticks(ax.xaxis, rounds, given)
     ax.margins(x=0.02)
@@ -128,7 +111,7 @@ def distributions(
     label: str,
     subtitle: str = "",
     people: tuple[str, Sequence[tuple[float, float, float]]] | None = None,
-    marks: Sequence[Mark] = (),
+    marks: Mapping[str, float] = MappingProxyType({}),
 ) -> Figure:
     """The distribution of the values of an agent column, one panel per condition.
 
@@ -163,7 +146,7 @@ def distributions(
         style.plain_axes(ax)
         style.integer_ticks(ax.yaxis, most=4)
         if marks:
-            named = {mark.heights[0]: mark.label for mark in marks}
+            named = {height: name for name, height in marks.items()}
             style.mark_values(ax, named, named=ax is panels[0])
     panels[-1].set_xlabel(label, fontsize=style.LABEL)
     figure.supylabel("Per cent for each number", fontsize=style.LABEL)
@@ -179,10 +162,13 @@ def by_condition(
     subtitle: str = "",
     published: pd.DataFrame | None = None,
     people: Mapping[str, Sequence[float]] | None = None,
+    estimates: Mapping[str, Sequence[float]] | None = None,
+    of: str = "mean",
 ) -> Figure:
     """Each measure by condition: one dot per run, the mean with its interval, the published number.
 
-    Labels are listed from top to bottom.
+    Labels are listed from top to bottom. `estimates` have another statistic of each condition,
+    `of`, with its interval.
 
     Raises:
         ValueError: if a column is missing.
@@ -200,15 +186,19 @@ def by_condition(
     height = high * (_ROW * rows + _HEAD + _LINE * lines) + 0.3
     figure = style.new_figure(title, subtitle, height=height)
     panels = figure.subplots(high, wide, squeeze=False, sharey=True).ravel()
-    starred = False
     for ax, (measure, name) in zip(panels, titles.items(), strict=False):
         mine = values[values["measure"] == measure]
         for i, condition in enumerate(labels):
-            _draw_runs(ax, i, mine.loc[mine["condition"] == condition, "value"])
+            numbers = mine.loc[mine["condition"] == condition, "value"].dropna().to_numpy(float)
+            estimate = estimates[condition] if estimates else estimate_mean(numbers)[1:]
+            _draw_runs(ax, i, numbers, estimate, of)
         if published is not None:
-            starred |= _draw_published(ax, list(labels), published[published["measure"] == measure])
+            _draw_published(ax, list(labels), published[published["measure"] == measure])
         for number in (people or {}).get(measure, ()):
-            ax.axvline(number, color=style.GREY, linestyle=_DASHES, linewidth=1.3, zorder=1)
+            ax.axvline(
+                number, color=style.GREY, linestyle=_DASHES, linewidth=1.3, zorder=1,
+                label="people",
+            )  # fmt: skip
         style.plain_axes(ax)
         ax.grid(visible=False, axis="y")
         ax.grid(visible=True, axis="x", color="#E0E0E0", linewidth=0.6)
@@ -222,7 +212,14 @@ def by_condition(
     panels[0].set_ylim(len(labels) - 0.5, -0.5)
     for ax in panels[len(measures) :]:
         ax.set_axis_off()
-    _legend_by_condition(figure, starred, bool(people))
+    handles = dict[str, Any]()
+    for ax in panels:
+        drawn, names_of = ax.get_legend_handles_labels()
+        handles |= dict(zip(names_of, drawn, strict=True))
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower left", ncols=len(handles) or 1,
+        frameon=False, fontsize=style.NOTE,
+    )  # fmt: skip
     return figure
 
 
@@ -246,13 +243,6 @@ def _published(ax: Axes, published: pd.DataFrame | None, conditions: Sequence[st
     )  # fmt: skip
 
 
-def _mark(ax: Axes, mark: Mark, dash: object, rounds: Sequence[int]) -> None:
-    ends = (min(rounds), max(rounds)) if len(rounds) > 1 else (rounds[0] - 0.5, rounds[0] + 0.5)
-    x = mark.rounds or ends
-    y = mark.heights if mark.rounds else (mark.heights[0],) * 2
-    ax.plot(x, y, color="#404040", linestyle=dash, linewidth=1.1, zorder=1.5, label=mark.label)
-
-
 def _legend_by_round(figure: Figure, ax: Axes) -> None:
     """One legend below the axes, so that it covers nothing."""
     handles, names = ax.get_legend_handles_labels()
@@ -265,10 +255,8 @@ def _legend_by_round(figure: Figure, ax: Axes) -> None:
     )  # fmt: skip
 
 
-def _draw_runs(ax: Axes, row: int, values: pd.Series[float]) -> None:
-    """The runs of a condition as dots, and their mean with its interval."""
-    numbers = values.to_numpy(dtype=float)
-    numbers = numbers[~np.isnan(numbers)]
+def _draw_runs(ax: Axes, row: int, numbers: Floats, estimate: Sequence[float], of: str) -> None:
+    """The runs of a condition as dots, and an estimate with its interval."""
     if not numbers.size:
         ax.annotate(
             NO_RUN, (0.02, row), xycoords=("axes fraction", "data"), va="center",
@@ -279,26 +267,28 @@ def _draw_runs(ax: Axes, row: int, values: pd.Series[float]) -> None:
     aside = np.linspace(-0.22, 0.22, numbers.size) if numbers.size > 1 else np.zeros(1)
     ax.plot(
         numbers, row + aside, linestyle="", marker=marker, markersize=4, markerfacecolor=color,
-        markeredgewidth=0, alpha=0.55, zorder=2,
+        markeredgewidth=0, alpha=0.55, zorder=2, label="a run",
     )  # fmt: skip
-    estimate = estimate_mean(numbers)
-    ax.vlines(estimate.mean, row - 0.28, row + 0.28, color=style.BLACK, linewidth=1.6, zorder=4)
+    middle, low, high = estimate
+    ax.vlines(
+        middle, row - 0.28, row + 0.28, color=style.BLACK, linewidth=1.6, zorder=4,
+        label=f"{of} and its 95 % interval over runs",
+    )  # fmt: skip
     if numbers.size > 1:
-        ax.hlines(row, estimate.low, estimate.high, color=style.BLACK, linewidth=1.6, zorder=4)
+        ax.hlines(row, low, high, color=style.BLACK, linewidth=1.6, zorder=4)
 
 
-def _draw_published(ax: Axes, conditions: list[str], published: pd.DataFrame) -> bool:
-    """Draw published numbers as stars; return whether there were any."""
+def _draw_published(ax: Axes, conditions: list[str], published: pd.DataFrame) -> None:
+    """Published numbers as stars in the colour of their condition."""
     rows = published.dropna(subset=["published"])
     rows = rows[rows["condition"].isin(conditions)]
-    for _, row in rows.iterrows():
-        row_of = conditions.index(row["condition"])
+    for condition, number in zip(rows["condition"], rows["published"], strict=True):
+        row = conditions.index(condition)
         ax.plot(
-            row["published"], row_of - 0.32, linestyle="", marker=PUBLISHED, markersize=10,
-            markerfacecolor=look(row_of)[0], markeredgecolor=style.BLACK, markeredgewidth=0.6,
-            zorder=5, clip_on=False,
+            number, row - 0.32, linestyle="", marker=PUBLISHED, markersize=10,
+            markerfacecolor=look(row)[0], markeredgecolor=style.BLACK, markeredgewidth=0.6,
+            zorder=5, clip_on=False, label="published",
         )  # fmt: skip
-    return not rows.empty
 
 
 def _widen(ax: Axes) -> None:
@@ -312,122 +302,39 @@ def _widen(ax: Axes) -> None:
         ax.set_xlim(start, start + 1.0)
 
 
-def _legend_by_condition(figure: Figure, starred: bool, people: bool) -> None:
-    """One legend below the panels, so that it covers nothing."""
-    run = Line2D([], [], linestyle="", marker="o", color=style.GREY, markersize=4)
-    mean = Line2D([], [], color=style.BLACK, linewidth=1.6)
-    star = Line2D(
-        [], [], linestyle="", marker=PUBLISHED, markersize=10, markerfacecolor="white",
-        markeredgecolor=style.BLACK,
-    )  # fmt: skip
-    dashes = Line2D([], [], color=style.GREY, linestyle=_DASHES, linewidth=1.3)
-    shown = {"a run": run, "mean and its 95 % interval over runs": mean}
-    shown |= {"published": star} if starred else {}
-    shown |= {"people": dashes} if people else {}
-    figure.legend(
-        shown.values(), shown.keys(), loc="outside lower left", ncols=len(shown), frameon=False,
-        fontsize=style.NOTE,
-    )  # fmt: skip
-
-
 def codes_by_round(coders: Mapping[str, pd.DataFrame], subtitle: str = "") -> Figure:
-    """The share of the messages with each code, by round: one panel per code.
+    """The share of the messages of all runs with each code, by round: one panel per code.
 
-    The messages of all runs are taken together. The last panel has the mean number of messages per
-    round and run.
+    Each coder of the same messages has one row per message: ``round`` and one column per code.
 
     Raises:
-        ValueError: when there is no coder, more than three, or no message, or a column is missing.
+        ValueError: when there is no message, or a column is missing.
     """
-    if not 1 <= len(coders) <= len(_LOOKS):
-        raise ValueError(f"one to {len(_LOOKS)} coders can be drawn, not {len(coders)}")
-    drawn = {name: _by_round(messages) for name, messages in coders.items()}
-    figure = style.new_figure("What messages do, by round", subtitle, height=6.4)
-    panels = figure.subplots(3, 3, sharex=True).ravel()
-    for ax, code in zip(panels, CODES, strict=False):
-        for (name, data), look in zip(drawn.items(), _LOOKS, strict=False):
-            _line(ax, data, code, look, name)
+    figure = style.new_figure("What messages do, by round", subtitle, height=4.6)
+    panels = figure.subplots(2, 4, sharex=True).ravel()
+    for number, (name, messages) in enumerate(coders.items()):
+        require_rows(messages, ["round", *CODES])
+        by_round = shares(messages)
+        color, marker, dashes = look(number)
+        few = len(by_round) <= style.FEW
+        for ax, code in zip(panels, CODES, strict=True):
+            ax.plot(
+                by_round["round"], by_round[code], color=color, linestyle=dashes, linewidth=1.6,
+                marker=marker if few else "", markersize=4.5, label=name, clip_on=False,
+            )  # fmt: skip
+    for ax, code in zip(panels, CODES, strict=True):
         style.plain_axes(ax)
         ax.set_title(code, fontsize=style.LABEL, loc="left", pad=3)
         ax.set_ylim(-0.04, 1.04)
         ax.set_yticks([0, 0.5, 1])
         ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
-    first = next(iter(drawn.values()))
-    counts = panels[len(CODES)]
-    _line(counts, first, "a_round", (style.GREY, "-", "D"), "_nolegend_")
-    style.plain_axes(counts)
-    counts.set_title("messages a round", fontsize=style.LABEL, loc="left", pad=3)
-    counts.set_ylim(0, style.headroom(first["a_round"].tolist(), 0.1))
-    for ax in panels[-3:]:
+    rounds = sorted({int(n) for messages in coders.values() for n in messages["round"]})
+    for ax in panels[-4:]:
         ax.set_xlabel("Round", fontsize=style.LABEL)
-        style.round_ticks(ax.xaxis, _rounds(next(iter(coders.values()))))
+        style.round_ticks(ax.xaxis, rounds)
     if len(coders) > 1:
         figure.legend(
             *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(coders),
             fontsize=style.NOTE, frameon=False,
         )  # fmt: skip
     return figure
-
-
-def _rounds(messages: pd.DataFrame) -> list[int]:
-    return sorted(int(round_) for round_ in messages["round"].unique())
-
-
-def _by_round(messages: pd.DataFrame) -> pd.DataFrame:
-    """Shares by round: ``round``, the codes, ``a_round`` (messages per run)."""
-    require_rows(messages, ["run", "round", *CODES])
-    rounds = np.arange(messages["round"].min(), messages["round"].max() + 1)
-    rates = shares(messages).set_index("round").reindex(rounds)
-    a_round = rates["messages"].fillna(0) / messages["run"].nunique()
-    return rates.rename_axis("round").reset_index().assign(a_round=a_round.to_numpy())
-
-
-def _line(
-    ax: Axes, data: pd.DataFrame, column: str, look: tuple[str, object, str], label: str
-) -> None:
-    color, dashes, marker = look
-    few = len(data) <= style.FEW
-    ax.plot(
-        data["round"], data[column].astype(float),
-        color=color, linestyle=dashes, linewidth=1.6, label=label, clip_on=False,
-        marker=marker if few else "", markersize=4.5,
-    )  # fmt: skip
-
-
-def ranking(table: pd.DataFrame, label: str, subtitle: str = "") -> Figure:
-    """The mean score of each entrant with its interval, the best at the top.
-
-    Raises:
-        ValueError: if a column is missing, or there are no rows.
-    """
-    require_rows(table, ["entrant", "score", "low", "high", "invalid"])
-    n = len(table)
-    figure = style.new_figure("Tournament: ranking", subtitle, height=0.9 + 0.36 * n)
-    ax = figure.subplots()
-    places, scores = np.arange(n), table["score"].to_numpy(dtype=float)
-    known = table["low"].notna().to_numpy()
-    low, high = (table[end].to_numpy(dtype=float)[known] for end in ("low", "high"))
-    ax.hlines(places[known], low, high, color=style.BLUE, linewidth=2.2)
-    ax.plot(scores, places, "o", color=style.BLUE, markersize=7)
-    names = [
-        _name(str(entrant), int(invalid))
-        for entrant, invalid in zip(table["entrant"], table["invalid"], strict=True)
-    ]
-    style.plain_axes(ax, f"{label}: mean and 95 % interval over seeds" if known.any() else label)
-    ax.grid(visible=False, axis="y")
-    ax.grid(visible=True, axis="x", color="#E0E0E0", linewidth=0.6)
-    ax.set_yticks(places, names)
-    for text in ax.get_yticklabels():
-        text.set_parse_math(False)  # a file's name is no formula
-    ax.set_ylim(n - 0.5, -0.5)
-    ax.margins(x=0.06)
-    ax.ticklabel_format(axis="x", useOffset=False)
-    ax.tick_params(axis="y", length=0)
-    return figure
-
-
-def _name(entrant: str, invalid: int = 0) -> str:
-    # Of a long one the ends: files of one name are distinguished by their folders.
-    half = _LABEL // 2
-    name = entrant if len(entrant) <= _LABEL else f"{entrant[:half]}…{entrant[1 - half :]}"
-    return f"{name}\n({invalid:,} invalid)" if invalid else name

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -29,6 +29,9 @@ from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.sweep import SEED, Sweep, Watch, sweep
 from sabm_mesa.studies import plots
 from sabm_mesa.studies.report import Report, Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KINDS = ("classical", "fixed", "llm", "local", "gguf", "py", "human")
 """Kinds of specs of minds; anything else names a file."""
@@ -226,7 +229,7 @@ def ranking_of(
     for entrant in entered:
         mine = games[games["entrant"] == entrant.name]
         others = mine[mine["opponent"] != entrant.name]
-        by_seed = others.groupby("seed")["score"].mean()
+        by_seed = _scores_by_seed(mine)
         _, mean, low, high = estimate_mean(by_seed)
         why = reasons.loc[reasons["entrant"] == entrant.name, "reason"]
         rows.append(
@@ -241,6 +244,12 @@ def ranking_of(
     rank = table["score"].round(DIGITS).rank(method="min", ascending=score.lower_is_better)
     table.insert(0, "rank", rank.astype(int))
     return table.sort_values("rank", kind="stable", ignore_index=True)
+
+
+def _scores_by_seed(games: pd.DataFrame) -> pd.Series[float]:
+    """The mean score of each entrant with each seed, against others than itself."""
+    others = games[games["opponent"] != games["entrant"]]
+    return others.groupby(["entrant", "seed"])["score"].mean()
 
 
 def matrix_of(games: pd.DataFrame, score: Score, names: Sequence[str]) -> pd.DataFrame:
@@ -332,8 +341,20 @@ class Tournament:
                       "reason": "reason"} if reasons else {}, title=reasons, most=REASONS),
                 Table("games", self.games, {}),
             ],
-            {"ranking": plots.ranking(self.ranking, label, subtitle)},
+            {"ranking": self._picture(label, subtitle)},
             facts,
+        )  # fmt: skip
+
+    def _picture(self, label: str, subtitle: str) -> Figure:
+        """The score of each entrant with each seed, the best at the top."""
+        by_seed = _scores_by_seed(self.games).rename_axis(index={"entrant": "condition"})
+        names = {}
+        for name, invalid in zip(self.ranking["entrant"], self.ranking["invalid"], strict=True):
+            shown = str(name).replace("$", r"\$")  # a file's name is no formula
+            names[str(name)] = f"{shown} ({invalid:,} invalid)" if invalid else shown
+        return plots.by_condition(
+            by_seed.rename("value").reset_index().assign(measure="score"), names, {"score": label},
+            title="Tournament: ranking", subtitle=subtitle,
         )  # fmt: skip
 
 

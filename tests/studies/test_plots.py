@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.studies.plots import (
     NO_RUN,
-    Mark,
     by_condition,
     by_round,
     distributions,
@@ -50,16 +49,16 @@ def test_means_by_round_and_condition() -> None:
     published = pd.DataFrame({"condition": ["b"], "round": [1], "published": [6.0]})
     figure = by_round(
         data, "price", LABELS, title="Prices", label="Price", published=published,
-        marks=[Mark("theory", (4.5,)), Mark("course", (1.0, 2.0), (0.0, 1.0))],
+        marks={"theory": 4.5, "zero": 0.0},
     )  # fmt: skip
     (ax,) = figure.axes
     assert line(ax, "First") == [(0, 2), (1, 3)]
     assert line(ax, "Second") == [(0, 6), (1, 7)]
     assert line(ax, "theory") == [(0, 4.5), (1, 4.5)]
-    assert line(ax, "course") == [(0, 1), (1, 2)]
+    assert line(ax, "zero") == [(0, 0), (1, 0)]
     assert stars(ax) == [(1, 6)]
     assert legend(figure) == [
-        "First", "Second", "published, in the colour of its condition", "theory", "course",
+        "First", "Second", "published, in the colour of its condition", "theory", "zero",
         "95 % interval of the mean",
     ]  # fmt: skip
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("Round", "Price")
@@ -70,7 +69,7 @@ def test_distributions_of_whole_numbers() -> None:
     data = pd.DataFrame({"condition": ["a"] * 4 + ["b"] * 2, "pick": [1, 1, 2, math.nan, 7, 8]})
     figure = distributions(
         data, "pick", LABELS, title="Picks", label="Pick",
-        people=("students", [(0, 3, 40.0), (4, 9, 60.0)]), marks=[Mark("Nash\n0", (0.0,))],
+        people=("students", [(0, 3, 40.0), (4, 9, 60.0)]), marks={"Nash\n0": 0.0},
     )  # fmt: skip
     first, second, people = figure.axes[:3]
     heights = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in first.patches}

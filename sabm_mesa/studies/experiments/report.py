@@ -406,7 +406,7 @@ def _subtitle(results: Results) -> str:
 
 def _plot(results: Results, number: int, plot: Plot) -> tuple[str, tuple[Any, str]]:
     outcome, columns = results.outcome, list(plot.columns)
-    theory = theory_marks(outcome, plot.theory) if plot.theory else []
+    theory = theory_marks(outcome, plot.theory) if plot.theory else {}
     column = columns[0] if len(columns) == 1 else "mean"
     name = _file_name(f"{number}-{column}")
     called = {name: _drawn(label) for name, label in labels(results).items()}
@@ -437,13 +437,13 @@ def _plot(results: Results, number: int, plot: Plot) -> tuple[str, tuple[Any, st
     return name, (figure, " ".join(parts))
 
 
-def theory_marks(outcome: Outcome, name: str) -> list[plots.Mark]:
-    """The predictions of a theory that the scenario declares."""
+def theory_marks(outcome: Outcome, name: str) -> dict[str, float]:
+    """Label → the prediction of a theory that the scenario declares (`SmartModel.theory_marks`)."""
     data, declared = outcome.model_data, outcome.plan.model.theory_marks[name]
-    return [
-        plots.Mark(label, (float(data[at].iloc[0] if isinstance(at, str) else at),))
+    return {
+        label: float(data[at].iloc[0] if isinstance(at, str) else at)
         for label, at in declared.items()
-    ]
+    }
 
 
 def _measures(results: Results) -> tuple[Any, str]:
