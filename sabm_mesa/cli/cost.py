@@ -49,6 +49,16 @@ def cost(
     say(export.readable_json(estimated.as_dict()) if as_json else in_words(estimated))
 
 
+def say_costs(estimates: Sequence[Estimate], *, as_json: bool) -> None:
+    """Print the expected costs of several runs."""
+    from sabm_mesa.recording.export import readable_json
+
+    if as_json:
+        say(readable_json([estimated.as_dict() for estimated in estimates]))
+    else:
+        say("\n".join(map(in_words, estimates)))
+
+
 def in_words(estimated: Estimate) -> str:
     """Return the estimate as plain text."""
     from sabm_mesa.minds.specs import describe_minds

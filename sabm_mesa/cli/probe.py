@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.app import app
 from sabm_mesa.cli.options import (
     AsJson,
     FileMindOptions,
@@ -43,10 +43,9 @@ def probe(
 
     Recorded answers to earlier questions are reused.
     """
-    from sabm_mesa.cli.cost import in_words as cost_in_words
+    from sabm_mesa.cli.cost import say_costs
     from sabm_mesa.cli.progress import session
     from sabm_mesa.cli.report import deliver_report
-    from sabm_mesa.recording.export import readable_json
     from sabm_mesa.runs.cost import estimate
     from sabm_mesa.studies import probe as studies
 
@@ -66,10 +65,7 @@ def probe(
             )
             for mind in minds
         ]
-        if as_json:
-            say(readable_json([cost.as_dict() for cost in costs]))
-        else:
-            say("\n".join(map(cost_in_words, costs)))
+        say_costs(costs, as_json=as_json)
         return
     FileMindOptions.of(context).apply(minds)
     path = out / "recording.sqlite"

@@ -27,8 +27,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.intervals import Floats, sign_interval
-from sabm_mesa.analysis.tests import Estimand, holm, sign_test
+from sabm_mesa.analysis.intervals import Floats
+from sabm_mesa.analysis.tests import Estimand, Inference, holm, infer, sign_test
 from sabm_mesa.core.answers import DEFAULT_FORMAT
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parameters import parameters_of
@@ -401,16 +401,16 @@ def judge(effects: npt.ArrayLike, sides: Sides, alpha: float = ALPHA) -> Judged:
     elif (y == y[:, :1]).all():
         why = "all seeds give the same numbers, and count as one"
     cells = _cells(y, sides, alpha)
-    mean = y.mean(axis=0) if n else np.empty(0)
+    whole = _tested(y.mean(axis=0), sides)
     word: Word = "inconclusive"
     if not why:
         if cells["shown"].all():
             word = "robust"
         elif cells["fragile"].any():
             word = "fragile"
-        elif _p_values(mean, sides)[1] <= level:
+        elif whole.p_against <= level:
             word = "fails"
-    return Judged(word, why, *_interval(mean), n, cells)
+    return Judged(word, why, whole.estimate, whole.low, whole.high, n, cells)
 
 
 def _cells(y: Floats, sides: Sides, alpha: float) -> pd.DataFrame:
@@ -422,38 +422,30 @@ def _cells(y: Floats, sides: Sides, alpha: float) -> pd.DataFrame:
     p_fragile = np.where(np.isnan(raw), math.nan, holm(np.nan_to_num(raw, nan=1.0)))
     rows = []
     for cell, (values, p) in enumerate(zip(y, p_fragile, strict=True), 1):
-        effect, low, high = _interval(values)
-        side = all(side * (effect - limit) > 0 for side, limit in sides)
-        shown = _p_values(values, sides)[0] <= alpha / 2
-        rows.append((cell, effect, low, high, side, shown, p, bool(p <= alpha / 2) and not shown))
+        test = _tested(values, sides)
+        side = all(side * (test.estimate - limit) > 0 for side, limit in sides)
+        shown = bool(sides) and test.p_for <= alpha / 2
+        fragile = bool(p <= alpha / 2) and not shown
+        rows.append((cell, test.estimate, test.low, test.high, side, shown, p, fragile))
     columns = ["cell", "effect", "low", "high", "side", "shown", "p_fragile", "fragile"]
     return pd.DataFrame(rows, columns=columns)
 
 
 def _p_fragile(here: Floats, others: Floats, sides: Sides, level: float) -> float:
     """The p-value of less than `KEPT` of the effect; NaN if other cells do not show the claim."""
-    if not _p_values(others, sides)[0] <= level:
+    if not sides or not _tested(others, sides).p_for <= level:
         return math.nan
     if len(sides) > 1:
-        return _p_values(here, sides)[1]
+        return _tested(here, sides).p_against
     side, limit = sides[0]
     left = side * (here - limit) - KEPT * side * (others - limit)
     return sign_test(left, 0.0, "below")
 
 
-def _p_values(values: Floats, sides: Sides) -> tuple[float, float]:
-    """The one-sided p-values that the median is on the inner side of all limits, and beyond one."""
-    if not values.size or not sides:
-        return 1.0, 1.0
+def _tested(values: Floats, sides: Sides) -> Inference:
+    """The sign test of the median on the inner side of all limits."""
     limits = dict(sides)
-    return Estimand(above=limits.get(1), below=limits.get(-1)).p_values([values])
-
-
-def _interval(values: Floats) -> tuple[float, float, float]:
-    """The median with its 95 % interval; NaN with too few seeds."""
-    if not values.size:
-        return math.nan, math.nan, math.nan
-    return float(np.median(values)), *sign_interval(values)
+    return infer(values, above=limits.get(1), below=limits.get(-1))
 
 
 def verdicts(audit: Audit, measures: pd.DataFrame) -> list[Judged]:
