@@ -241,7 +241,11 @@ def _try_minds(
                 exam, scenario, spec, connection, times=times, settings=settings | form
             )
             tell(exam_in_words(exam, marks))
-            trials[-1]["exam"] = _outcome(exam, marks)
+            trials[-1]["exam"] = {
+                "title": exam.title, "source": exam.source,
+                "solved": {kind: [sum(right), len(right)] for kind, right in marks.items()},
+                "threshold": exam.threshold, "passes": exam.passes(marks),
+            }  # fmt: skip
     if as_json:
         say(export.readable_json({"trials": trials}))
     if not all(any(row["valid"] for row in trial["tried"]) for trial in trials):
@@ -274,12 +278,6 @@ def in_words(trial: Trial) -> str:
             [Table("tried", frame, {str(name): str(name) for name in frame})],
         )
     )
-
-
-def _outcome(exam: Exam, marks: Marks) -> dict[str, Any]:
-    solved = {kind: [sum(right), len(right)] for kind, right in marks.items()}
-    outcome = {"solved": solved, "threshold": exam.threshold, "passes": exam.passes(marks)}
-    return {"title": exam.title, "source": exam.source, **outcome}
 
 
 def exam_in_words(exam: Exam, marks: Marks) -> str:

@@ -128,10 +128,13 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
     number = _count(len(runs.models), "run")
     ends = [model.end_measures() for model in runs.models]
     mean = " (mean over runs)" if len(runs.models) > 1 else ""
+    means = {name: _mean([end.get(name) for end in ends]) for name in ends[0]}
+    measures = ", ".join(f"{name} {value}" for name, value in means.items() if value)
+    cautions = dict.fromkeys(filter(None, (end.get("caution") for end in ends)))
     lines = [
         f"{first.title}: {number}, {first.condition}, minds {minds}, {seeds}",
         *([f"Each round: {orders(first.phases)}"] if first.phases else []),
-        *([f"At the end{mean}: {measures}"] if (measures := _measures(ends)) else []),
+        *([f"At the end{mean}: {measures}"] if measures else []),
         *_early_ends(runs),
         f"Spent: {in_words(total)}, {runs.wall_s:.1f} s",
     ]
@@ -140,7 +143,8 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
         worth = ", of unknown price" if math.isnan(dollars) else f", worth ${dollars:.4f}"
         worth = worth if dollars else ""
         lines.append(f"Of that, {_count(repeated, 'answer')} came from the recording{worth}")
-    lines += _cautions(ends) + warnings(total, runs.frequent_reason())
+    lines += [f"Warning: {words}" for words in cautions]
+    lines += warnings(total, runs.frequent_reason())
     if math.isnan(total.cost_usd):
         lines.append("The price of a model is not known: list it in a price file (--prices).")
     folder = files[0].parent
@@ -214,17 +218,6 @@ def warnings(total: Usage, reason: FrequentReason | None = None) -> list[str]:
     if total.retries:
         lines.append(f"Note: requests that had to be sent again: {total.retries:,}.")
     return lines
-
-
-def _measures(ends: Sequence[Mapping[str, Any]]) -> str:
-    shown = {name: _mean([end.get(name) for end in ends]) for name in ends[0]}
-    return ", ".join(f"{name} {value}" for name, value in shown.items() if value)
-
-
-def _cautions(ends: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the cautions on the measures of the runs, each once."""
-    cautions = dict.fromkeys(end.get("caution", "") for end in ends)
-    return [f"Warning: {words}" for words in cautions if words]
 
 
 def _mean(values: Sequence[Any]) -> str:

@@ -16,7 +16,7 @@ from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.errors import one_line
 from sabm_mesa.minds.specs import Minds, by_spec
 from sabm_mesa.models.declarations import load_plots
-from sabm_mesa.recording import RecordedRun, load_runs
+from sabm_mesa.recording import load_runs
 from sabm_mesa.studies import plots
 from sabm_mesa.studies.experiments.claims import TrendClaim
 from sabm_mesa.studies.experiments.results import WORDS, Results, Verdict, all_the_same
@@ -311,13 +311,6 @@ def _set(parameters: Mapping[str, Any]) -> str:
     )
 
 
-def _first_runs(outcome: Outcome) -> dict[str, RecordedRun]:
-    """The first recorded run of each condition; equal conditions share runs."""
-    first = outcome.runs.drop_duplicates("condition").set_index("condition")["run"]
-    by_number = {past.run: past for past in load_runs(outcome.path, sorted(set(map(int, first))))}
-    return {str(condition): by_number[int(run)] for condition, run in first.items()}
-
-
 # What was run.
 
 
@@ -325,8 +318,9 @@ def _facts(results: Results) -> dict[str, Any]:
     """Facts about the runs; the costs include those of earlier runs."""
     plan, runs = results.outcome.plan, results.outcome.all_runs
     experiment = plan.experiment
-    first = _first_runs(results.outcome).values()
-    versions = dict.fromkeys(f"{name} {v}" for past in first for name, v in past.versions.items())
+    first = results.outcome.runs.drop_duplicates("condition")["run"]
+    recorded = load_runs(results.outcome.path, sorted(set(map(int, first))))
+    versions = dict.fromkeys(f"{name} {v}" for run in recorded for name, v in run.versions.items())
     scenarios = dict.fromkeys(c.scenario or experiment.scenario for c in experiment.conditions)
     return {
         "experiment": experiment.name,
