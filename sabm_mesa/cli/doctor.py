@@ -161,11 +161,7 @@ def _doctor_minds(
 
 
 def _recording(subject: str | None, setting: SettingOptions) -> Path | None:
-    """Return the recording to check without a language model, or None.
-
-    Raises:
-        UsageError: for a scenario or its parameters, which need --minds.
-    """
+    """Return the recording to check without a language model, or None."""
     if any(value is not None for value in setting.parameters().values()):
         raise UsageError("Parameters belong to a scenario: sabm doctor SCENARIO --minds SPEC.")
     if subject in registry.names() or (subject and registry.is_file(subject)):

@@ -145,9 +145,6 @@ class SettingOptions(Block):
         """The parameters of the run.
 
         Others that are None are not given.
-
-        Raises:
-            UsageError: see `parameters_from`.
         """
         given = {"condition": self.condition, "n_rounds": self.rounds, "prompts": self.prompts}
         return parameters_from(self.set_ or [], {**given, **others})
@@ -225,9 +222,6 @@ class LLMOptions(EndpointOptions):
         """Return the connection to language models.
 
         Options that are not given are those of the `recorded` connection.
-
-        Raises:
-            ParameterError: for an unusable option.
         """
         from sabm_mesa.llm import Connection
 
@@ -280,10 +274,6 @@ class FileMindOptions(Block):
 
         Args:
             minds: populations; a line says how those from files run.
-
-        Raises:
-            MindSpecError: when isolation is demanded and does not work here, or a variable is not
-                set.
         """
         if self.isolate is not None:
             os.environ[DEMANDED] = "1" if self.isolate else "0"
@@ -323,11 +313,7 @@ class FigureOptions(Block):
     ] = True
 
     def apply(self) -> None:
-        """Set the look of the figures that this command draws.
-
-        Raises:
-            ParameterError: for an unknown format.
-        """
+        """Set the look of the figures that this command draws."""
         from sabm_mesa.analysis.plot_style import FORMATS, Look, look
 
         formats = tuple(dict.fromkeys(part.strip() for part in self.figures.split(",")))
@@ -355,12 +341,7 @@ OPTIONS = {
 
 
 def parameters_from(settings: list[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a run, from ``--set`` and from other options.
-
-    Raises:
-        ParameterError: for an unreadable setting, or a repeated parameter.
-        MindSpecError: for minds that cannot be read.
-    """
+    """Return the parameters of a run, from ``--set`` and from other options."""
     parameters = parse_settings(settings)
     if service := sorted(SERVICES & set(parameters)):
         raise ParameterError(f"{service[0]} is not a parameter of the run: see sabm run --help.")
@@ -376,11 +357,7 @@ def parameters_from(settings: list[str], options: Mapping[str, Any]) -> dict[str
 
 
 def parse_settings(settings: list[str]) -> dict[str, Any]:
-    """Read ``NAME=VALUE`` settings. A value is read as JSON if possible, else as text.
-
-    Raises:
-        ParameterError: for a setting without a name or an equals sign.
-    """
+    """Read ``NAME=VALUE`` settings. A value is read as JSON if possible, else as text."""
     parsed: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = (part.strip() for part in setting.partition("="))

@@ -38,9 +38,6 @@ def add_outside(name: str, taken: Collection[str]) -> None:
 
     A command that cannot be loaded is an error when it is called by its name. When all commands are
     listed, one line on standard error reports it.
-
-    Raises:
-        UsageError: if the command of this name cannot be loaded.
     """
     commands = outside_commands(taken)
     for point in [commands[name]] if name in commands else commands.values():

@@ -116,9 +116,6 @@ def session(
         runs: the number of runs.
         resume: the command that continues; ``""``: the same one.
         lost: whether to report lost answers.
-
-    Raises:
-        RunError: when the runs fail or are stopped; it says where the answers are.
     """
     with reporting_lost(recordings if lost else (), prices), Progress(name, runs) as progress:
         try:
@@ -151,9 +148,6 @@ def reporting_lost(recordings: Iterable[Path], prices: str | Path | None = None)
     """Report lost answers on standard error, even when the block fails.
 
     Every command that continues recordings, or reads their decisions, uses such a block.
-
-    Raises:
-        RecordingError: when a recording cannot be read, unless the block raised another error.
     """
     try:
         yield

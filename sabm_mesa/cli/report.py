@@ -44,9 +44,6 @@ def deliver(
     Pictures and plots that cannot be drawn are reported on standard error, after all other output.
 
     The recording is None if it is not in that folder; `more` is added to the summary.
-
-    Raises:
-        OutputError: when a file cannot be written.
     """
     export.make_folder(out)
     summary = {**runs.summary(), **(more or {})}
@@ -102,9 +99,6 @@ def write_report(
 
     Returns:
         The report as JSON values, with the files.
-
-    Raises:
-        OutputError: when a file cannot be written.
     """
     from sabm_mesa.studies.report import as_json, in_terminal, write
 

@@ -94,10 +94,6 @@ def serve(
 
     Returns:
         The finished game.
-
-    Raises:
-        UsageError: for a game that cannot be played.
-        RunError: when the game fails or is interrupted, or the server cannot listen there.
     """
     from sabm_mesa.visualization.server import serve_seats
 

@@ -55,11 +55,7 @@ REASONING_CODES = (*STEPS, "reference", "imitation", "own_payoff")
 
 @cache
 def message_coder() -> MessageCoder:
-    """The coder by rules, with the words that the scenarios declare.
-
-    Raises:
-        ParameterError: when the file of words of a scenario cannot be used.
-    """
+    """The coder by rules, with the words that the scenarios declare."""
     declared = {model.message_words for model in find_all().models.values()} - {""}
     return MessageCoder(*(read_words(path) for path in sorted(declared, key=str)))
 
@@ -244,9 +240,6 @@ def agreement_by_code(
         One row per code: ``code``, ``n`` (texts coded by both), ``first`` and ``second`` (the share
         with the code, by coder), ``agreed`` (the share coded alike), ``kappa``, ``low`` and
         ``high`` (95 %; NaN if both gave the same code to all texts).
-
-    Raises:
-        ValueError: when a column is missing, or the frames are not of one length.
     """
     from scipy.special import ndtri
 

@@ -355,11 +355,7 @@ def _named(given: pd.DataFrame, column: str, otherwise: Any) -> pd.Series[str]:
 
 
 def numbers_of(given: pd.Series[Any], codes: Mapping[str, float], where: str) -> pd.Series[float]:
-    """Decisions as numbers; missing ones are NaN.
-
-    Raises:
-        ParameterError: for a decision that is neither a number nor in the codes.
-    """
+    """Decisions as numbers; missing ones are NaN."""
     texts = given.where(given.notna(), None)
     coded = texts.map(lambda text: codes.get(str(text), text) if text is not None else None)
     numbers = pd.to_numeric(coded, errors="coerce").astype(float)

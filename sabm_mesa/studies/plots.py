@@ -63,11 +63,7 @@ def by_round(
     given: int = 0,
     kept: bool = False,
 ) -> Figure:
-    """The mean of a column by round and condition, with its interval over runs.
-
-    Raises:
-        ValueError: if a column is missing.
-    """
+    """The mean of a column by round and condition, with its interval over runs."""
     require_columns(data, ["condition", "run", "round", column])
     figure = style.new_figure(title, subtitle, height=4.1)
     ax = figure.add_subplot()
@@ -113,11 +109,7 @@ def distributions(
     people: tuple[str, Sequence[tuple[float, float, float]]] | None = None,
     marks: Mapping[str, float] = MappingProxyType({}),
 ) -> Figure:
-    """The distribution of the values of an agent column, one panel per condition.
-
-    Raises:
-        ValueError: if a column is missing.
-    """
+    """The distribution of the values of an agent column, one panel per condition."""
     require_columns(data, ["condition", column])
     n = len(labels) + (people is not None)
     figure = style.new_figure(title, subtitle, height=0.9 + 1.5 * n)
@@ -169,9 +161,6 @@ def by_condition(
 
     Labels are listed from top to bottom. `estimates` have another statistic of each condition,
     `of`, with its interval.
-
-    Raises:
-        ValueError: if a column is missing.
     """
     require_columns(values, ["condition", "measure", "value"])
     wide = 1 if len(measures) == 1 else 2
@@ -306,9 +295,6 @@ def codes_by_round(coders: Mapping[str, pd.DataFrame], subtitle: str = "") -> Fi
     """The share of the messages of all runs with each code, by round: one panel per code.
 
     Each coder of the same messages has one row per message: ``round`` and one column per code.
-
-    Raises:
-        ValueError: when there is no message, or a column is missing.
     """
     figure = style.new_figure("What messages do, by round", subtitle, height=4.6)
     panels = figure.subplots(2, 4, sharex=True).ravel()

@@ -49,9 +49,6 @@ def measured(outcome: Outcome) -> pd.DataFrame:
     Returns:
         ``condition``, ``run``, ``seed``, ``measure`` and ``value`` (in the unit of the measure;
         NaN if a run has none), one row per run and measure.
-
-    Raises:
-        ParameterError: when the scenario lacks a column of the experiment.
     """
     experiment = outcome.plan.experiment
     rows = []
@@ -181,9 +178,6 @@ def verdicts(outcome: Outcome, values: pd.DataFrame) -> list[Verdict]:
     disagrees when the test against it is, and otherwise the runs are inconclusive. The p-values are
     corrected for two one-sided tests per claim and the number of claims (Holm 1979), at the level
     of the experiment.
-
-    Raises:
-        ParameterError: when a run has a value that the estimand of a claim does not allow.
     """
     plan, experiment = outcome.plan, outcome.plan.experiment
     data = [runs_of(experiment, values, claim) for claim in experiment.claims]
@@ -427,11 +421,7 @@ class Results:
 
 
 def results(outcome: Outcome) -> Results:
-    """Measure, estimate and compare the runs of an experiment, and judge its claims.
-
-    Raises:
-        ParameterError: when a measure cannot be computed.
-    """
+    """Measure, estimate and compare the runs of an experiment, and judge its claims."""
     values = measured(outcome)
     return Results(
         outcome, values, _estimates(outcome, values), _comparisons(outcome, values),

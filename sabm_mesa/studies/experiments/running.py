@@ -331,11 +331,7 @@ def _deciding_earlier(condition: str, minds: Minds) -> Minds:
 
 
 def with_earlier_runs(plan: Plan, recording: Path, runs: Mapping[str, int]) -> Plan:
-    """The plan of an experiment with the earlier runs as parameters.
-
-    Raises:
-        ParameterError: when no run can build on one of them.
-    """
+    """The plan of an experiment with the earlier runs as parameters."""
     builds_on = plan.model.builds_on
     assert builds_on is not None
     known = {name: builds_on.read(f"{recording}#{run}") for name, run in runs.items()}
@@ -353,9 +349,6 @@ def with_pending_run(
     """The parameters of a run, with a placeholder for a missing earlier run.
 
     `changes` change the parameters of the earlier run.
-
-    Raises:
-        UsageError: for parameters or minds that cannot be used.
     """
     given: dict[str, Any] = {**cell.parameters, **cell.changes}
     on = plan.model.builds_on
@@ -376,11 +369,7 @@ def with_pending_run(
 
 
 def find(plan: Plan, path: Path) -> dict[Name, RecordedRun]:
-    """The runs of an experiment in a recording, by the condition in their tags.
-
-    Raises:
-        RecordingError: when the recording has runs, but none with the minds and seeds of the plan.
-    """
+    """The runs of an experiment in a recording, by the condition in their tags."""
     runs = find_runs(plan.specs.values(), path)
     if not runs:
         _check_belongs(plan, path)
@@ -528,11 +517,7 @@ def read(plan: Plan, path: Path, ran: int = 0, earlier: Outcome | None = None) -
 
 
 def check(plan: Plan, cells: Sequence[ExperimentRun], connection: Connection) -> None:
-    """Build one run of each condition, so that errors occur before any file is written.
-
-    Raises:
-        UsageError: for parameters, minds or columns that cannot be used.
-    """
+    """Build one run of each condition, so that errors occur before any file is written."""
     of_model, of_agents = dict[str, None](), dict[str, None]()
     for condition in dict.fromkeys(cell.condition for cell in cells):
         cell = next(cell for cell in cells if cell.condition == condition)

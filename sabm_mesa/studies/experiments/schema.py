@@ -656,9 +656,6 @@ def classical_by_class(model: type[SmartModel]) -> dict[str, Mapping[str, Any]]:
     """The name of a class of agents → its classical minds, or ``""`` → those of the scenario.
 
     A model without such minds is built to get its classes.
-
-    Raises:
-        UsageError: when it cannot be built.
     """
     if model.classical_minds:
         return {"": model.classical_minds}
@@ -670,11 +667,7 @@ def classical_by_class(model: type[SmartModel]) -> dict[str, Mapping[str, Any]]:
 
 
 def check_columns(experiment: Experiment, known: Mapping[Data, Sequence[str]]) -> None:
-    """Check that every column exists that measures, plots and published courses name.
-
-    Raises:
-        ParameterError: for a missing column.
-    """
+    """Check that every column exists that measures, plots and published courses name."""
     named: list[tuple[str, Data, Sequence[str]]] = [
         *((f"measure {measure.name}", measure.data, measure.columns)
           for measure in experiment.measures),
