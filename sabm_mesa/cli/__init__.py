@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         command = command_line(*arguments[:1])
         # Settings of a command, such as the look of its figures, end with the command.
-        status = copy_context().run(command, args=arguments, standalone_mode=False)
+        status = copy_context().run(command, args=arguments, standalone_mode=False, obj=arguments)
         if status == _INTERRUPTED:
             say("sabm: Stopped.", err=True)
     except TyperException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, TypeVar
@@ -178,6 +179,11 @@ def _printable(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(sign if sign.isprintable() else " " for sign in line)
+
+
+def typed(context: typer.Context) -> str:
+    """Return the command as it was given, which continues a study when it is repeated."""
+    return shlex.join(["sabm", *context.find_root().obj])
 
 
 def _version(wanted: bool) -> None:

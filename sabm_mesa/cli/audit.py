@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.app import app, say, typed
 from sabm_mesa.cli.options import (
     MOST_RUNS,
     AsJson,
@@ -125,6 +126,7 @@ def audit(
     with session(title, recordings, connection.prices, runs=n_runs) as progress:
         outcome = run(planned.plan, folder, connection=connection, watch=progress.show, begin=begin)
         report = report_of(planned, outcome)
+    report = replace(report, next_commands=[typed(context), *report.next_commands])
     deliver_report(report, folder, "report", as_json)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sabm_mesa.cli.app import app, say
+from sabm_mesa.cli.app import app, say, typed
 from sabm_mesa.cli.options import (
     MOST_RUNS,
     AsJson,
@@ -123,7 +124,10 @@ def reproduce(
         _say_costs([planned for planned, _ in plans], out, llm, as_json)
         return
     connection = llm.connection()
-    said = [_reproduced(planned, out, connection, as_json, frozen) for planned, frozen in plans]
+    said = [
+        _reproduced(planned, out, connection, as_json, frozen, typed(context))
+        for planned, frozen in plans
+    ]
     if as_json:
         say(export.readable_json(said))
 
@@ -143,7 +147,12 @@ def _read(names: Sequence[str]) -> list[Experiment]:
 
 
 def _reproduced(
-    planned: Plan, out: Path, connection: Connection, quiet: bool, frozen: Registration | None
+    planned: Plan,
+    out: Path,
+    connection: Connection,
+    quiet: bool,
+    frozen: Registration | None,
+    command: str,
 ) -> dict[str, Any]:
     """Run the missing part of an experiment, and write its report, which is returned as JSON."""
     from sabm_mesa.cli.progress import session
@@ -174,7 +183,9 @@ def _reproduced(
             say(f"{len(outcome.runs)} runs, {kept} of them from before.")
         analysed = results.results(outcome)
         standing = None if frozen is None else judge(frozen, outcome, connection)
-        return write_report(report.report_of(analysed, standing), folder, "report", quiet=quiet)
+        made = report.report_of(analysed, standing)
+        made = replace(made, next_commands=[command, *made.next_commands])
+        return write_report(made, folder, "report", quiet=quiet)
 
 
 def populations(plans: Sequence[Plan]) -> list[Any]:

@@ -14,9 +14,7 @@ test of a cell is significant, so that no correction is needed (intersection-uni
 
 from __future__ import annotations
 
-import json
 import math
-import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,7 +36,6 @@ from sabm_mesa.llm import Connection
 from sabm_mesa.minds.specs import Minds
 from sabm_mesa.runs.cost import StubMind
 from sabm_mesa.studies.experiments.claims import Claim
-from sabm_mesa.studies.experiments.report import minds_options, spec_of
 from sabm_mesa.studies.experiments.results import effect_by_seed, measured, why_not_judged
 from sabm_mesa.studies.experiments.running import (
     SEED,
@@ -527,7 +524,7 @@ def report_of(audit: Audit, outcome: Outcome) -> Report:
         },
         [NOTE.format(alpha=f"{100 * experiment.alpha:g} %"),
          *(f"Not varied: {name}, since {why}." for name, why in audit.left_out.items())],
-        commands(audit, outcome),
+        outcome.replays,
     )  # fmt: skip
 
 
@@ -597,22 +594,3 @@ def _draw_levels(ax: Any, table: pd.DataFrame, audit: Audit) -> None:
 
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:].rstrip('.')}."
-
-
-def commands(audit: Audit, outcome: Outcome) -> list[str]:
-    """The commands that resume an audit, and that repeat its runs."""
-    name, planned = audit.experiment.name, audit.plan
-    words = ["sabm", "audit", f"{name}.toml" if audit.experiment.is_own else name]
-    words += ["--scale", planned.scale, "--runs", str(planned.runs)]
-    words += ["--seed", str(planned.seeds[0])]
-    for factor in audit.factors:
-        if factor.name == MODEL:
-            words += [word for level in factor.levels for word in ("--minds", spec_of(level))]
-        else:
-            plain = all(isinstance(level, str) and "," not in level for level in factor.levels)
-            listed = ",".join(factor.levels) if plain else json.dumps(list(factor.levels))
-            words += ["--factor", f"{factor.name}={listed}"]
-    if not any(factor.name == MODEL for factor in audit.factors):
-        words += minds_options(audit.experiment, planned.minds)
-    words += ["--out", str(outcome.path.parent)]
-    return [shlex.join(words), *(shlex.join(["sabm", "replay", str(p)]) for p in outcome.paths)]

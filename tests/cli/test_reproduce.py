@@ -41,6 +41,7 @@ def test_a_published_experiment(sabm: Sabm, tmp_path: Path) -> None:
     assert few.startswith("With 3 runs a condition 7 of 7 claims cannot be detected, ")
     assert re.search(r"It takes \d+ runs \(--runs \d+\)\.$", few)
     assert first == f"kbc-figure-4a (quick): {reading.load_experiment('kbc-figure-4a').title}"
+    assert f"Next: {shlex.join(['sabm', *map(str, command)])}" in rest  # it continues
     folder = tmp_path / "out/kbc-figure-4a"
     claims = json.loads((folder / "report.json").read_text("utf-8"))["claims"]
     verdicts = Counter(each["verdict"] for each in claims)

@@ -226,7 +226,7 @@ def test_the_report_names_the_wording_that_turns_the_claim_round(audited) -> Non
     assert tables["cells"].iloc[0].tolist() == [1, "default", "labelled"]
     (row,) = tables["claims"].to_dict("records")
     assert (row["fragile_in"], row["survives"]) == ("wording = reworded_3", 4)
-    assert made.next_commands[0].endswith(f"--out {outcome.path.parent}")
+    assert made.next_commands == [f"sabm replay {outcome.path}"]
 
 
 @pytest.mark.slow

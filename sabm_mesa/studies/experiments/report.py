@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,14 +13,13 @@ import pandas as pd
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.errors import one_line
-from sabm_mesa.minds.specs import Minds, by_spec
 from sabm_mesa.models.declarations import load_plots
 from sabm_mesa.recording import load_runs
 from sabm_mesa.studies import plots
 from sabm_mesa.studies.experiments.claims import TrendClaim
 from sabm_mesa.studies.experiments.results import WORDS, Results, Verdict, all_the_same
 from sabm_mesa.studies.experiments.running import Outcome
-from sabm_mesa.studies.experiments.schema import Experiment, Plot
+from sabm_mesa.studies.experiments.schema import Plot
 from sabm_mesa.studies.people import human_distributions
 from sabm_mesa.studies.registration import Standing
 from sabm_mesa.studies.report import Report, Table
@@ -87,7 +85,7 @@ def report_of(results: Results, standing: Standing | None = None) -> Report:
             *([TREND] if trend else []),
             *experiment.notes,
         ],
-        commands(results),
+        results.outcome.replays,
         {name: caption for name, (_, caption) in figures.items()},
     )
 
@@ -340,38 +338,6 @@ def _facts(results: Results) -> dict[str, Any]:
         "ended": str(runs["ended"].max())[:16].replace("T", " "),
         "versions": ", ".join(versions),
     }
-
-
-def commands(results: Results) -> list[str]:
-    """The commands that resume these runs, and that repeat them."""
-    plan, path = results.outcome.plan, results.outcome.path
-    name = plan.experiment.name
-    words = ["sabm", "reproduce", f"{name}.toml" if plan.experiment.is_own else name]
-    words += ["--scale", plan.scale, "--runs", str(plan.runs), "--seed", str(plan.seeds[0])]
-    words += minds_options(plan.experiment, plan.minds)
-    if path.parent.name == name:  # as by sabm reproduce
-        words += ["--out", str(path.parent.parent)]
-    return [shlex.join(words), shlex.join(["sabm", "replay", str(path)])]
-
-
-def minds_options(experiment: Experiment, minds: Mapping[str, Minds]) -> list[str]:
-    """The options of the command line that name the minds."""
-    given = {
-        condition.name: spec_of(minds[condition.name])
-        for condition in experiment.conditions
-        if not condition.fork_of
-    }
-    if len(set(given.values())) == 1:
-        return ["--minds", next(iter(given.values()))]
-    return [word for name, spec in given.items() for word in ("--minds", f"{name}={spec}")]
-
-
-def spec_of(minds: Minds) -> str:
-    """Minds in the form of the command line."""
-    given = by_spec(minds)
-    if isinstance(given, str):
-        return given
-    return json.dumps(dict(given if isinstance(given, Mapping) else Counter(given)))
 
 
 # Figures.

@@ -9,6 +9,7 @@ on have a separate recording in the folder ``earlier``, and come first.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -429,6 +430,11 @@ class Outcome:
     def paths(self) -> list[Path]:
         """The recordings, that of the experiment first."""
         return [self.path, *([] if self.earlier is None else [self.earlier.path])]
+
+    @property
+    def replays(self) -> list[str]:
+        """The commands that repeat these runs without a key."""
+        return [shlex.join(["sabm", "replay", str(path)]) for path in self.paths]
 
     @property
     def numbers(self) -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 import math
 import re
-import shlex
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -15,7 +14,7 @@ import pytest
 from sabm_mesa.analysis.tests import infer
 from sabm_mesa.studies import page as words
 from sabm_mesa.studies.experiments import report
-from sabm_mesa.studies.experiments.report import ONLY_RULES, commands, warnings
+from sabm_mesa.studies.experiments.report import ONLY_RULES, warnings
 from sabm_mesa.studies.experiments.results import Results, Verdict, is_outside, results
 from sabm_mesa.studies.experiments.running import RECORDING, plan, run
 from sabm_mesa.studies.experiments.schema import (
@@ -331,11 +330,6 @@ def test_a_fork_says_where_it_comes_from(tmp_path: Path) -> None:
     assert said["conditions"][2]["parameters"] == (
         "the runs of “Baseline” up to round 1, then condition = cooperative"
     )
-    first, _ = commands(came)
-    assert "turned=" not in first  # its minds are those of the runs it continues with
-    assert shlex.split(first)[-6:] == [
-        "--minds", "baseline=classical", "--minds", "cooperative=fixed:3", "--out", str(tmp_path),
-    ]  # fmt: skip
 
 
 def verdict(word: str, why: str = "") -> Verdict:
