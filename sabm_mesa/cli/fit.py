@@ -46,12 +46,14 @@ def fit(
     from sabm_mesa.cli.report import deliver_report
     from sabm_mesa.models import registry
     from sabm_mesa.recording.export import make_folder, readable_json, write_text_file
-    from sabm_mesa.studies.fit import FitOptions, fit_recording, report_of
+    from sabm_mesa.studies.fit import fit_recording, report_of
 
     registry.load_given(scenario, path)
-    options = FitOptions(models=model or (), mind=mind, rounds=rounds, absolute=absolute, seed=seed)
     folder = path.parent / "fit" if out is None else out
-    study = fit_recording(path, options, lambda what: say(f"Fitting {what} …", err=True))
+    study = fit_recording(
+        path, models=model or (), mind=mind, rounds=rounds, absolute=absolute, seed=seed,
+        watch=lambda what: say(f"Fitting {what} …", err=True),
+    )  # fmt: skip
     file = folder / "fingerprint.json"
     play = ["sabm", "run", scenario or study.scenario, "--minds", f"fitted:{file}"]
     report = replace(report_of(study), next_commands=[shlex.join(play)])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,31 +153,26 @@ class FitStudy:
         return Fingerprint(self.scenario, best.model.name, best.by_name, ", ".join(minds))
 
 
-@dataclass(frozen=True)
-class FitOptions:
-    """The choice of decisions and models to fit.
+def fit_recording(
+    path: str | Path,
+    *,
+    models: Sequence[str] = (),
+    mind: str = "",
+    rounds: int | None = None,
+    absolute: int = DATA_SETS,
+    seed: int = 0,
+    watch: Callable[[str], None] = lambda _: None,
+) -> FitStudy:
+    """Fit the behavioural models of a scenario to a recording.
 
-    Attributes:
+    Args:
+        path: the recording.
         models: the names of the models; empty: all applicable ones.
         mind: only agents with this mind; ``""`` for all.
         rounds: only rounds before this number; None for all.
         absolute: data sets of the selected model for the absolute test; 0 for none.
         seed: the seed of these data sets.
-    """
-
-    models: Sequence[str] = field(default=())
-    mind: str = ""
-    rounds: int | None = None
-    absolute: int = DATA_SETS
-    seed: int = 0
-
-
-def fit_recording(
-    path: str | Path,
-    options: FitOptions | None = None,
-    watch: Callable[[str], None] = lambda _: None,
-) -> FitStudy:
-    """Fit the behavioural models of a scenario to a recording.
+        watch: called with what is done.
 
     Raises:
         RecordingError: when the recording cannot be read, or lacks decisions or facts for a model.
@@ -185,23 +180,22 @@ def fit_recording(
             option is outside its limits.
         UnknownName: for an unknown model or mind.
     """
-    wanted = options or FitOptions()
-    if 0 < wanted.absolute < FEWEST_DATA_SETS:
+    if 0 < absolute < FEWEST_DATA_SETS:
         raise ParameterError(
             f"The absolute test needs at least {FEWEST_DATA_SETS} data sets, or 0 for no test (got "
-            f"{wanted.absolute}): fewer cannot reach its significance level."
+            f"{absolute}): fewer cannot reach its significance level."
         )
     path = Path(path)
     runs = played_runs(path)
-    scenario, behaviour, panel = _decisions(path, runs, wanted)
-    models, left_out = _models(path, behaviour, panel, wanted.models)
-    rng = np.random.default_rng(wanted.seed)
+    scenario, behaviour, panel = _decisions(path, runs, mind, rounds)
+    applicable, left_out = _models(path, behaviour, panel, models)
+    rng = np.random.default_rng(seed)
     minds = _minds(panel)
     panels = {ALL: panel} | {
         mind: panel.of_players(lambda player, mind=mind: player.mind == mind)  # type: ignore[misc]
         for mind in (minds if len(minds) > 1 else ())
     }
-    groups = [_fitted(name, of, models, wanted.absolute, rng, watch) for name, of in panels.items()]
+    groups = [_fitted(name, of, applicable, absolute, rng, watch) for name, of in panels.items()]
     fitted = {player.run for player in panel.players}
     unfinished = [run.run for run in runs if run.run in fitted and not run.finished]
     return FitStudy(path, scenario, behaviour, groups, left_out, unfinished)
@@ -376,7 +370,7 @@ def _verdict(group: FitGroup) -> dict[str, Any]:
 
 
 def _decisions(
-    path: Path, runs: Sequence[PlayedRun], wanted: FitOptions
+    path: Path, runs: Sequence[PlayedRun], mind: str, rounds: int | None
 ) -> tuple[str, Behaviour, Panel]:
     """The scenario of a recording, its declaration, and the chosen decisions."""
     names = sorted({run.scenario for run in runs})
@@ -398,12 +392,12 @@ def _decisions(
             f"The rows of the behaviour of {names[0]} fail: {format_user_error(error)}"
         ) from error
     minds = sorted({row.player.mind for row in rows})
-    if wanted.mind and wanted.mind not in minds:
-        raise UnknownName(f"mind of {path}", wanted.mind, minds)
-    if wanted.mind:
-        rows = [row for row in rows if row.player.mind == wanted.mind]
-    if wanted.rounds is not None:
-        rows = [row for row in rows if row.time < wanted.rounds]
+    if mind and mind not in minds:
+        raise UnknownName(f"mind of {path}", mind, minds)
+    if mind:
+        rows = [row for row in rows if row.player.mind == mind]
+    if rounds is not None:
+        rows = [row for row in rows if row.time < rounds]
     panel = Panel.of(rows)
     if not len(panel):
         why = f": all {panel.invalid} answers are invalid" if panel.invalid else ""

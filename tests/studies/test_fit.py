@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,6 @@ from sabm_mesa.models.games.model import FiniteGame
 from sabm_mesa.recording.decisions import played_runs
 from sabm_mesa.recording.importing import import_table
 from sabm_mesa.studies.fit import (
-    FitOptions,
     draw_fingerprint,
     fit_recording,
     table_of_fits,
@@ -32,7 +32,7 @@ from sabm_mesa.studies.fit import (
 
 ROOT = Path(__file__).parents[2]
 LEVELS = {"share_level_0": 0.1, "share_level_1": 0.6, "share_level_2": 0.3, "share_level_3": 0.0}
-QUICK = FitOptions(models=("level_k",))
+QUICK: dict[str, Any] = {"models": ("level_k",)}
 SCENARIOS = {
     "kbc": ({"n_rounds": 2}, "level_k", {**LEVELS, "sigma": 0.04}),
     "beauty-contest": ({"n_rounds": 3, "p": 0.7, "window": 1}, "level_1", {"sigma": 0.04}),
@@ -109,7 +109,7 @@ def test_the_parameters_of_a_mind_are_found_again_in_its_recording(tmp_path: Pat
     spec = fingerprint(tmp_path, "kbc", "level_k", truth)
     minds = {spec: 300, "fixed:0": 20}
     file = played(tmp_path, n_players=320, n_rounds=1, minds=minds, rng=3)
-    study = fit_recording(file, FitOptions(mind=spec, models=("level_k",)))
+    study = fit_recording(file, mind=spec, models=("level_k",))
 
     for name, value in study.fingerprint.parameters.items():
         assert value == pytest.approx(truth[name], abs=0.08, rel=0.15)
@@ -121,7 +121,7 @@ def test_the_parameters_of_a_mind_are_found_again_in_its_recording(tmp_path: Pat
     assert len(types) == 300
     assert (types["type"] == "level_1").mean() == pytest.approx(0.6, abs=0.1)
     assert draw_fingerprint(study).axes
-    both = fit_recording(file, FitOptions(models=("level_1",)))
+    both = fit_recording(file, models=("level_1",))
     assert {group.name for group in both.groups} == {"all agents", "fixed:0", spec}
 
 
@@ -129,7 +129,7 @@ def test_the_parameters_of_a_mind_are_found_again_in_its_recording(tmp_path: Pat
 def test_invalid_answers_are_left_out_and_counted(tmp_path: Path) -> None:
     minds = {"classical": 5, ScriptedMind(nonsense): 1}
     file = played(tmp_path, n_players=6, n_rounds=1, minds=minds, rng=1)
-    panel = fit_recording(file, QUICK).pooled.panel
+    panel = fit_recording(file, **QUICK).pooled.panel
 
     assert (len(panel), panel.invalid) == (5, 1)
 
@@ -137,16 +137,16 @@ def test_invalid_answers_are_left_out_and_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        (FitOptions(models=("levle_k",)), UnknownName, "Did you mean 'level_k'"),
-        (FitOptions(mind="llm:x"), UnknownName, "Unknown mind of"),
+        ({"models": ("levle_k",)}, UnknownName, "Did you mean 'level_k'"),
+        ({"mind": "llm:x"}, UnknownName, "Unknown mind of"),
     ],
 )
 def test_what_is_not_there_is_named(
-    options: FitOptions, error: type[SabmError], says: str, tmp_path: Path
+    options: dict[str, Any], error: type[SabmError], says: str, tmp_path: Path
 ) -> None:
     file = played(tmp_path, n_players=4, n_rounds=1, rng=1)
     with pytest.raises(error, match=says):
-        fit_recording(file, options)
+        fit_recording(file, **options)
 
 
 def test_recordings_without_the_decisions_or_facts_of_a_model_are_refused(tmp_path: Path) -> None:
@@ -171,14 +171,14 @@ def test_the_verdict_is_none_of_these_where_decisions_are_unlike_the_best_model(
 ) -> None:
     favourites = {"fixed:7": 12, "fixed:42": 12, "fixed:90": 12}
     file = played(tmp_path, n_players=36, n_rounds=1, minds=favourites, rng=1)
-    (group, *_) = fit_recording(file, FitOptions()).groups
+    (group, *_) = fit_recording(file).groups
 
     assert group.verdict == "none of these"
     assert group.test is not None
     assert "values" in group.test.misses
     assert any(each.fit.model.name == "uniform" and each.gained == 0 for each in group.fitted)
     with pytest.raises(ParameterError, match="needs at least 39 data sets"):
-        fit_recording(file, FitOptions(absolute=10))
+        fit_recording(file, absolute=10)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_gpt_4_plays_grim_in_the_published_dilemmas(tmp_path: Path) -> None:
     columns = {"run": "player1+player2", "mind": "player1|player2", "decision": "answer1|answer2"}
     values = {"J": "cooperate", "F": "defect"}
     import_table(table, FiniteGame, file, columns=columns, values=values)
-    study = fit_recording(file, FitOptions(mind="act_gpt4", absolute=0))
+    study = fit_recording(file, mind="act_gpt4", absolute=0)
 
     assert study.pooled.verdict == "strategies"
     assert study.fingerprint.parameters["share_Grim"] > 0.99
