@@ -6,6 +6,7 @@ frame is a table in the terminal, in Markdown and HTML, a CSV file, and records 
 
 from __future__ import annotations
 
+import base64
 import io
 import math
 import shutil
@@ -29,7 +30,7 @@ from sabm_mesa.studies.page import (
     estimate,
     exact,
     fence,
-    html_page,
+    html,
     markdown,
     number,
     p_value,
@@ -185,13 +186,10 @@ def in_terminal(report: Report, width: int | None = None) -> str:
     return "\n".join(words.rstrip() for words in text.getvalue().rstrip().split("\n"))
 
 
-def as_markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
-    """A report as Markdown, for a paper or its supplement.
-
-    Figures have their addresses, or none in the HTML page.
-    """
+def _content(report: Report, addresses: Mapping[str, str]) -> dict[str, Any]:
+    """The values of both templates; `addresses` are those of the figures."""
     tables = [(table, table.shown()) for table in _seen(report)]
-    content = {
+    return {
         "title": report.title,
         "lead": report.lead,
         "warnings": report.warnings,
@@ -199,30 +197,46 @@ def as_markdown(report: Report, pictures: Mapping[str, str] | None = None) -> st
             {
                 "title": table.title,
                 "heads": [heading for heading, *_ in shown],
-                "marks": Verbatim("|".join("--:" if right else "---" for _, right, _ in shown)),
+                "right": [right for _, right, _ in shown],
                 "rows": list(zip(*(cells for *_, cells in shown), strict=True)),
                 "remark": table.remark,
             }
             for table, shown in tables
         ],
-        "figures": [*(report.figures if pictures is None else pictures)],
-        "captions": report.captions,
+        "figures": [
+            (Verbatim(addresses.get(name, f"{name}.png")), report.captions.get(name, ""), name)
+            for name in report.figures
+        ],
         "facts": [
             (name.replace("_", " "), value)
             for name, value in report.facts.items()
             if isinstance(value, str | int | float) and value != ""
         ],
         "notes": report.notes,
+    }
+
+
+def as_markdown(report: Report, addresses: Mapping[str, str] | None = None) -> str:
+    """A report as Markdown, for a paper or its supplement; figures have their addresses."""
+    commands = {
         "fence": fence(report.next_commands),
         "commands": [Verbatim(command) for command in report.next_commands],
     }
-    template = files(__package__).joinpath("report.md.jinja").read_text("utf-8")
-    return markdown(template, content, pictures)
+    return markdown(_file("report.md.jinja"), _content(report, addresses or {}) | commands)
 
 
 def as_html(report: Report, pictures: Mapping[str, bytes]) -> str:
-    """A report as one HTML file with its pictures."""
-    return html_page(report.title, as_markdown(report), pictures)
+    """A report as one HTML file with its pictures, without scripts."""
+    inline = {
+        name: f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+        for name, picture in pictures.items()
+    }
+    more = {"style": _file("page.css"), "commands": report.next_commands}
+    return html(_file("report.html.jinja"), _content(report, inline) | more)
+
+
+def _file(name: str) -> str:
+    return files(__package__).joinpath(name).read_text("utf-8")
 
 
 def as_json(report: Report) -> dict[str, Any]:

@@ -1,18 +1,12 @@
-"""Pages of reports: numbers in words, and what a page shows beside its Markdown."""
+"""Numbers in words."""
 
 from __future__ import annotations
 
 import math
-import re
 
 import pytest
 
-from sabm_mesa.studies.page import (
-    html_page,
-    markdown,
-    numbers,
-    p_in_words,
-)
+from sabm_mesa.studies.page import numbers, p_in_words
 
 NAN, INF = math.nan, math.inf
 
@@ -41,36 +35,3 @@ def test_numbers_of_a_group_have_the_same_decimals(values: list[float], texts: l
 )  # fmt: skip
 def test_a_p_value(p: float, words: str) -> None:
     assert p_in_words(p) == words
-
-
-TABLE = """
-## The *claims*
-
-| Claim | Value | verdict |
-|---|---|---|
-| Prices |  |  |
-| rise | 3 | agrees with it |
-|  | 4 | is open |
-"""
-
-
-def test_a_table_names_its_columns_groups_and_verdicts() -> None:
-    page = html_page("A <title>", TABLE, {})
-
-    assert "<title>A &lt;title&gt;</title>" in page
-    assert '<div class="table claims" tabindex="0" role="region" aria-label="The claims">' in page
-    assert re.findall('data-label="([^"]*)"', page) == ["Claim", "Value", "verdict"] * 3
-    assert page.count('<tr class="group">') == 3  # the head, and the rows that begin with words
-    assert page.count('<span class="verdict') == 1
-    assert '<span class="verdict agrees">agrees with it</span>' in page
-    assert '<div class="table" ' in html_page("T", TABLE.replace("verdict", "Words"), {})
-
-
-def test_a_picture_is_part_of_the_page() -> None:
-    text = markdown("![All prices]({{ address('prices') }})", {})
-
-    assert text == "![All prices](picture:prices)\n"
-    assert 'src="data:image/png;base64,cG5n" alt="All prices"' in html_page(
-        "T", text, {"prices": b"png"}
-    )
-    assert markdown("{{ address('a') }}", {}, {"a": "a.png"}) == "a.png\n"

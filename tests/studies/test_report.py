@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from sabm_mesa.analysis.plot_style import new_figure
-from sabm_mesa.studies.report import Report, Table, as_json, as_markdown, in_terminal, write
+from sabm_mesa.studies.report import (
+    Report,
+    Table,
+    as_html,
+    as_json,
+    as_markdown,
+    in_terminal,
+    write,
+)
 
 FRAME = pd.DataFrame(
     {
@@ -91,3 +101,29 @@ def test_json_and_files_have_all_columns(report: Report, tmp_path: Path) -> None
     page = (tmp_path / "study.html").read_text("utf-8")
     assert 'src="data:image/png;base64,' in page
     assert "<td" in page
+
+
+def test_the_page_names_columns_groups_and_verdicts() -> None:
+    frame = pd.DataFrame(
+        {"claim": ["Prices <b>", "rise", ""], "n": [3, 4, 5],
+         "verdict": ["", "agrees with it", "is open"]}
+    )  # fmt: skip
+    heads: dict[Any, str] = {"claim": "Claim", "n": "Value", "verdict": "verdict"}
+    made = Report("A <title>", tables=[Table("claims", frame, heads, "The claims")])
+    page = as_html(made, {})
+
+    assert "<title>A &lt;title&gt;</title>" in page
+    assert '<div class="table claims" tabindex="0" role="region" aria-label="The claims">' in page
+    assert re.findall('data-label="([^"]*)"', page) == ["Claim", "Value", "verdict"] * 3
+    assert page.count('<tr class="group">') == 2  # the rows that begin with words
+    assert page.count('<span class="verdict') == 1
+    assert '<span class="verdict agrees">agrees with it</span>' in page
+    assert '<td data-label="Value" style="text-align:right">3</td>' in page
+    without = as_html(Report("x", tables=[Table("n", frame, {"n": "Value"})]), {})
+    assert '<div class="table" ' in without
+
+
+def test_a_picture_is_part_of_the_page(report: Report) -> None:
+    page = as_html(report, {"runs": b"png"})
+
+    assert 'src="data:image/png;base64,cG5n" alt="runs"' in page

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 
 from sabm_mesa.analysis.tests import infer
 from sabm_mesa.studies import page as words
@@ -21,9 +22,16 @@ from sabm_mesa.studies.experiments.schema import (
     experiment_names,
     load_experiment,
 )
-from sabm_mesa.studies.page import html_page
 from sabm_mesa.studies.people import human_distributions
-from sabm_mesa.studies.report import Report, Table, as_json, as_markdown, in_terminal, write
+from sabm_mesa.studies.report import (
+    Report,
+    Table,
+    as_html,
+    as_json,
+    as_markdown,
+    in_terminal,
+    write,
+)
 from tests.studies.experiments.support import FORK, SMALL, experiment_of
 
 MORE = """
@@ -291,7 +299,8 @@ def test_any_text_is_shown_as_it_is(text: str) -> None:
     def tags(text: str) -> list[str]:
         table = Table("a", pd.DataFrame({"a": [text]}), {"a": text}, text, text)
         made = Report("a", text, [text], [table], {}, {"a": text}, [text])
-        return re.findall("<[a-z0-9/]+", html_page("a", as_markdown(made), {}))
+        rendered = MarkdownIt("commonmark").enable("table").render(as_markdown(made))
+        return re.findall("<[a-z0-9/]+", rendered + as_html(made, {}))
 
     assert tags(text) == tags("a")
 
