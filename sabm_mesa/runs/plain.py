@@ -27,7 +27,7 @@ from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import mesa
 from greenlet import getcurrent, greenlet
@@ -60,6 +60,8 @@ from sabm_mesa.recording import RecordedRun, Recording, load_runs
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.runs.rerun import spent_before
 
+Question = tuple[mesa.Agent, str, AnswerSpec, Mapping[str, Any]]
+"""A plain agent, the name of its question, the legal answers, and the facts."""
 STEP = "step"
 """The phase of all questions of a plain model, in recordings."""
 UNENDING = MOST
@@ -74,15 +76,6 @@ _open: set[PlainRun] = set()
 """The runs of scripts that have not ended."""
 _changing = threading.RLock()
 """Held while a run of a script ends, or begins a round."""
-
-
-class PlainAsk(NamedTuple):
-    """A question of a plain agent."""
-
-    agent: mesa.Agent
-    name: str
-    spec: AnswerSpec
-    facts: Mapping[str, Any]
 
 
 class RuleMind(ClassicalMind):
@@ -346,15 +339,15 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
             if self.opened is not None:
                 self.opened.close()
 
-    def ask_all(self, questions: Sequence[PlainAsk]) -> list[Decision]:
+    def ask_all(self, questions: Sequence[Question]) -> list[Decision]:
         """Ask several agents at the same time; the decisions are in the order of the questions."""
         if not self.playing:
             raise RunError("Agents can ask in a step of the model, but not in its constructor.")
         parts = []
-        for turn, question in enumerate(questions):
-            proxy = self._proxies.get(question.agent) or self._add_proxy(question.agent)
+        for turn, (agent, name, spec, facts) in enumerate(questions):
+            proxy = self._proxies.get(agent) or self._add_proxy(agent)
             proxy.begin(STEP, turn)
-            parts.append((proxy, proxy.ask(question.name, question.spec, **question.facts)))
+            parts.append((proxy, proxy.ask(name, spec, **facts)))
         decisions = engine.run(await_all(part for _, part in parts), self._scope)
         self.critical_path_asks += max((proxy.attempts for proxy, _ in parts), default=0)
         return decisions
@@ -647,7 +640,7 @@ class Minds:
             BudgetExceeded: when a cap is reached.
             RunError: when the mind or the recording fails, or the run has ended.
         """
-        question = PlainAsk(agent, name, spec, facts)
+        question = agent, name, spec, facts
         if self._hub is not None and getcurrent().parent is self._hub:
             decision: Decision = self._hub.switch(question)
             return decision
@@ -677,7 +670,7 @@ class Minds:
         """
         return self._ask(
             [
-                PlainAsk(agent, name, spec(agent) if callable(spec) else spec, facts(agent))
+                (agent, name, spec(agent) if callable(spec) else spec, facts(agent))
                 for agent in agents
             ]
         )
@@ -749,7 +742,7 @@ class Minds:
             raise RunError("A copy of a model has no minds: create a new model to ask again.")
         return self._host
 
-    def _ask(self, questions: Sequence[PlainAsk]) -> list[Decision]:
+    def _ask(self, questions: Sequence[Question]) -> list[Decision]:
         run = self._run
         try:
             run.enter()
@@ -840,7 +833,7 @@ if hasattr(os, "register_at_fork"):
 class _Call(greenlet):
     """The call of an agent's method by `Minds.gather`, which pauses when the agent asks."""
 
-    question: PlainAsk
+    question: Question
 
     def __init__(self, agent: Any, call: Callable[[], Any]) -> None:
         super().__init__(call)
