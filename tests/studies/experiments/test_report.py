@@ -387,7 +387,6 @@ def test_numbers_in_words() -> None:
     assert [words.exact(value) for value in (0.45, 8, -3.5, 28000, math.nan)] == [
         "0.45", "8", "−3.5", "28,000", "–",
     ]  # fmt: skip
-    assert words.effect(-1) == "−1.00"
     assert words.percent(math.nan) == "–"
 
 
