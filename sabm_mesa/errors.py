@@ -242,7 +242,7 @@ class UsageError(SabmError, ValueError):
 def about(parameter: str) -> Iterator[None]:
     """Name the parameter of each `UsageError` in a block or a decorated function.
 
-    The outermost name counts: ``changes``, rather than ``cost`` in one of the changes.
+    Where such blocks are nested, the outermost name counts.
 
     Args:
         parameter: the constructor parameter of the scenario, or the service.

@@ -211,7 +211,6 @@ def test_the_asks_of_a_contest_are_exact() -> None:
         ({}, 2 * 3 * 60, 2 * 3, 2 * 60),
         ({"communication": False}, None, 2 * 3, 2 * 60),
         ({"n_firms": 3}, 3 * 3 * 60, 3 * 3, 3 * 60),
-        ({"changes": {30: {"communication": False}}}, 2 * 3 * 29, 2 * 3, 2 * 60),
     ],
 )
 def test_the_asks_of_a_competition_are_exact_but_for_its_talks(

@@ -43,33 +43,21 @@ def everything(path):
     return [rows(path, query) for query in DATA]
 
 
-@pytest.mark.parametrize("at", [0, 2, 3])
-def test_a_fork_is_the_run_with_the_change_planned(tmp_path, at) -> None:
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_other_terms_hold_from_the_round_of_the_fork_on(tmp_path, at) -> None:
     path, into = tmp_path / "r.sqlite", tmp_path / "f.sqlite"
     with LLMServer(brain=first_question) as server:
-        minds = f"llm:stub@{server.url}"
-        play("bertrand", path, minds, n_rounds=4)
-        child = fork(path, at, {"communication": False, "cost": 3}, into)
-        planned = play(
-            "bertrand", False, minds, n_rounds=4,
-            changes={str(at): {"communication": False, "cost": 3}},
-        )  # fmt: skip
-    assert child.model_frame().drop(columns="run").equals(planned.model_frame().drop(columns="run"))
+        play("bertrand", path, f"llm:stub@{server.url}", n_rounds=4)
+        child = fork(path, at, {"communication": False, "cost": 4, "tolerance": 0.1}, into)
+    data, model = child.model_frame(), child.models[0]
 
-
-def test_what_was_planned_for_the_round_of_the_fork_and_later_holds(tmp_path) -> None:
-    path, into = tmp_path / "r.sqlite", tmp_path / "f.sqlite"
-    changes = {2: {"communication": False}, 4: {"cost": 3}}
-    parent = play("bertrand", path, "classical", n_rounds=6, changes=changes)
-    same = fork(path, 2, {"temperature": 0.7}, into)
-
-    same_data(parent, same)
-    other = fork(path, 4, {"cost": 4, "tolerance": 0.1}, tmp_path / "g.sqlite").models[0]
-    assert (
-        other.market_parameters.cost,
-        other.market_parameters.tolerance,
-        other.communication,
-    ) == (4, 0.1, False)
+    assert data["communication"].tolist() == [True] * at + [False] * (4 - at)
+    # Nash (14 + 2 · cost) / 3 and cartel (14 + cost) / 2.
+    assert data["bertrand_price"].tolist() == pytest.approx([6] * at + [22 / 3] * (4 - at))
+    assert data["cartel_price"].tolist() == pytest.approx([8] * at + [9] * (4 - at))
+    assert (model.market_parameters.cost, model.tolerance) == (4, 0.1)
+    asked = rows(into, "SELECT DISTINCT round FROM asks WHERE name = 'communicate'")
+    assert {round_ for (round_,) in asked} == set(range(1, at))
 
 
 @pytest.mark.parametrize("at", [0, 1, 3])
@@ -239,9 +227,10 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(
 
 def test_terms_that_were_changed_since_the_start_count(tmp_path) -> None:
     path, into = tmp_path / "r.sqlite", tmp_path / "f.sqlite"
-    play("bertrand", path, "classical", n_rounds=4, changes={1: {"a": 5}})
+    play("bertrand", path, "classical", n_rounds=4)
+    fork(path, 1, {"a": 5}, tmp_path / "first.sqlite")
     with pytest.raises(ParameterError, match="a must be above the cost"):
-        fork(path, 2, {"cost": 6}, into)
+        fork(tmp_path / "first.sqlite", 2, {"cost": 6}, into)
     assert not into.exists()
 
 

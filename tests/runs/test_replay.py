@@ -49,10 +49,7 @@ dreamer = "You dream of round numbers."
         ),
         (
             "bertrand",
-            {
-                "demand": "logit", "n_rounds": 6, "n_firms": 3,
-                "changes": {3: {"communication": False}, "5": {"mu": 0.3}},
-            },
+            {"demand": "logit", "n_rounds": 6, "n_firms": 3},
         ),
         ("evacuation", {"movement": "simultaneous", "obstacles": [[4, 4]]}),
         ("public-goods", {"matching": "chain", "memory": 0, "answer_format": "json"}),
@@ -157,13 +154,6 @@ def test_values_are_used_as_they_can_be_read_again(tmp_path) -> None:
     assert done.total().reasks == 7
     assert set(done.agent_frame()["choice"]) == {5}
     replayed(path, done)
-
-
-@pytest.mark.parametrize("key", [2, 2.0, "2", np.int64(2)], ids=repr)
-def test_a_planned_round_however_it_is_written(tmp_path, key) -> None:
-    path = tmp_path / "r.sqlite"
-    changes = {key: {"cost": np.float64(3)}}
-    replayed(path, play("bertrand", path, "classical", n_rounds=4, changes=changes))
 
 
 class Hashing(Drawing):

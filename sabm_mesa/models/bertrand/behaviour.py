@@ -81,11 +81,10 @@ class Following(NumberModel):
 
 def rows(run: PlayedRun) -> Iterator[Row]:
     """The prices of a run."""
-    markets = _markets(run)
+    market = _market(run)
     agents = run.agents.sort_values("agent")
     by_round = {time: agents[agents["round"] == time] for time in sorted(set(agents["round"]))}
     for time in list(by_round)[1:]:
-        market = markets[max(begin for begin in markets if begin <= time)]
         last = by_round[time - 1]["price"].to_numpy(dtype=np.float64)
         for i, row in enumerate(by_round[time].to_dict("records")):
             player = Decider(run.run, int(row["agent"]), str(row["mind"]), run.condition)
@@ -129,12 +128,10 @@ def _units(market: Market, price: float) -> float:
     return (price - marks.bertrand_price) / marks.distance
 
 
-def _markets(run: PlayedRun) -> dict[int, Market]:
-    """Round → the market from that round on, as planned before the run."""
-    names = MarketParameters.__slots__
-    given = MarketParameters(**{name: run.parameters[name] for name in names})
-    planned = given.planned(run.parameters.get("changes"))
-    return {0: given.market()} | {begin: change.market() for begin, change in planned.items()}
+def _market(run: PlayedRun) -> Market:
+    """The market of a run."""
+    given = {name: run.parameters[name] for name in MarketParameters.__slots__}
+    return MarketParameters(**given).market()
 
 
 BEHAVIOUR = Behaviour(

@@ -39,12 +39,10 @@ from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import (
     check_choice,
     check_float,
-    check_int,
-    parameters_of,
     parse_list,
 )
 from sabm_mesa.core.scheduler import Phase, action, communication, every, planning
-from sabm_mesa.errors import ParameterError, UnknownName, about
+from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.bertrand.agents import (
     MESSAGE,
@@ -142,8 +140,6 @@ class BertrandCompetition(SmartModel):
             between the reference prices (0.5 with linear demand).
         stop_after: rounds of collusion in a row that end the run; None: no such end.
         firm_names: the names, as a sequence or a text with commas; None: Ed and Gill, or numbers.
-        changes: round → {parameter: value} from that round on, for ``communication``, ``cost``,
-            ``a``, ``beta``, ``d``, ``mu``, ``a_0``, ``tolerance`` and ``stop_after``.
         cost: marginal cost of each firm; None: 2 with linear, 1 with logit demand.
         a: the price that chokes demand off; None: 14 with linear, 2 (a quality) with logit demand.
         beta: slope of inverse demand in the own quantity (linear).
@@ -222,7 +218,6 @@ class BertrandCompetition(SmartModel):
         tolerance: Money | None = None,
         stop_after: Annotated[int, Ge(1)] | None = 200,
         firm_names: str | Sequence[str] | None = None,
-        changes: Mapping[Any, Mapping[str, Any]] | None = None,
         cost: Money | None = None,
         a: Money | None = None,
         beta: Positive = 1 / 150,
@@ -237,8 +232,6 @@ class BertrandCompetition(SmartModel):
         super().__init__(n_rounds=n_rounds, **settings)
         self.plan_every, self.told_range = plan_every, told_range
         self._set(market_parameters)
-        self._changes = changes or {}
-        self._planned = market_parameters.planned(changes)
         self.n_firms, self.plans_first = n_firms, _read_phase_order(phase_order)
         self.names = _read_names(firm_names, self.n_firms)
         self.collusion, self.spell, self.collusion_index = False, 0, math.nan
@@ -253,15 +246,8 @@ class BertrandCompetition(SmartModel):
         """Return the model columns, including those of every firm."""
         return _columns_by_firm(int(self.parameters["n_firms"])) | self.model_columns
 
-    def begin_round(self) -> None:
-        """Apply the changes planned for this round."""
-        if self.round in self._planned:
-            self._set(self._planned[self.round])
-
     def apply_fork(self, clone: Self, changed: frozenset[str]) -> None:
-        """Apply the changed parameters, together with the changes planned for this round.
-
-        Changes planned for later rounds are applied on top of them.
+        """Apply the changed parameters.
 
         Args:
             clone: the same competition with the changed parameters.
@@ -271,10 +257,7 @@ class BertrandCompetition(SmartModel):
         self.plans_first = clone.plans_first
         self.plan_every, self.told_range = clone.plan_every, clone.told_range
         new = {name: getattr(clone.market_parameters, name) for name in changed & set(CHANGEABLE)}
-        now = self.round + 1
-        self._set(self._planned.get(now, self.market_parameters).changed(**new))
-        later = {key: set_ for key, set_ in self._changes.items() if _read_round(key) > now}
-        self._planned = self.market_parameters.planned(later)
+        self._set(replace(self.market_parameters, **new))
 
     def after_communicate(self, firm: Firm, message: Decision) -> None:
         """Let the other firms hear a message."""
@@ -385,59 +368,12 @@ class MarketParameters:
             return LogitMarket(self.n_firms, cost, a, self.mu, self.a_0)
         return linear_market(self.n_firms, cost, a, self.beta, self.d)
 
-    def changed(self, **changes: Any) -> MarketParameters:
-        """Return a copy with changed parameters.
-
-        Raises:
-            UnknownName: for a parameter that cannot change during a run.
-            UsageError: for a value that cannot be used.
-        """
-        for name in changes:
-            if name not in CHANGEABLE:
-                raise UnknownName("parameter that can change during a run", name, CHANGEABLE)
-        known = parameters_of(BertrandCompetition)
-        return replace(self, **{name: known[name].check(new) for name, new in changes.items()})
-
-    @about("changes")
-    def planned(self, changes: Mapping[Any, Any] | None) -> dict[int, MarketParameters]:
-        """Return round → the parameters from that round on.
-
-        Args:
-            changes: round (or its digits as a string, as in JSON) → {parameter: value}.
-
-        Raises:
-            UsageError: for another form, or a parameter or value that cannot be used.
-        """
-        if changes is None:
-            return {}
-        form = 'changes must be a mapping such as {400: {"communication": false}}'
-        if not isinstance(changes, Mapping):
-            raise ParameterError(f"{form}, not {changes!r}.")
-        by_round: dict[int, Mapping[str, Any]] = {}
-        for key, values in changes.items():
-            number = check_int("a round in changes", _read_round(key), 0)
-            if number in by_round or not isinstance(values, Mapping):
-                raise ParameterError(f"{form}, with each round once (got {key!r}: {values!r}).")
-            by_round[number] = values
-        planned, latest = {}, self
-        for number in sorted(by_round):
-            try:
-                planned[number] = latest = latest.changed(**by_round[number])
-            except ParameterError as error:
-                raise ParameterError(f"changes at round {number}: {error}") from None
-        return planned
-
     def _cost_and_a(self) -> tuple[float, float]:
         cost, a = (1.0, 2.0) if self.demand == "logit" else (2.0, 14.0)
         return (
             cost if self.cost is None else self.cost,
             a if self.a is None else self.a,
         )
-
-
-def _read_round(key: Any) -> Any:
-    """A round number; JSON has the keys of a mapping as strings."""
-    return float(key) if isinstance(key, str) and key.removesuffix(".0").isdecimal() else key
 
 
 @about("initial_prices")

@@ -11,15 +11,16 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sabm_mesa.agents.base import AskingModel, SmartAgent
+from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.agents.memory import newest
 from sabm_mesa.core.answers import Choice, Decision, Text
 from sabm_mesa.core.messages import Message
 
 if TYPE_CHECKING:
     from sabm_mesa.core.prompts import PromptBook
+    from sabm_mesa.models.pairs.model import PairModel
 
 
 LEAVE = "LEAVE"
@@ -179,31 +180,6 @@ UTTERANCE = Utterance(max_words=100)
 """The spec of an answer to `say` (the number of words is our choice)."""
 
 
-class TalkingModel(AskingModel, Protocol):
-    """The model of agents that talk in pairs, such as `sabm_mesa.models.pairs.model`.
-
-    Attributes:
-        n_rounds: maximum number of rounds of the run.
-        max_turns: maximum number of turns of a talk.
-        window: number of words of talks that an agent remembers.
-        answered: the invitations of this round that have been answered.
-        participants: the agents by number.
-    """
-
-    n_rounds: int
-    max_turns: int
-    window: int
-    answered: list[Invitation]
-    participants: list[PairAgent]
-
-    @property
-    def pairs(self) -> dict[int, int]:
-        """The talks of this round: agent that opens → partner."""
-
-    def participant(self, number: int) -> PairAgent:
-        """The agent with a number, from 1."""
-
-
 class PairAgent(SmartAgent):
     """An agent that invites others, accepts or declines, and talks in pairs.
 
@@ -219,9 +195,9 @@ class PairAgent(SmartAgent):
         partners: the ids of its partners in this round, separated by spaces.
     """
 
-    model: TalkingModel
+    model: PairModel
 
-    def __init__(self, model: TalkingModel) -> None:
+    def __init__(self, model: PairModel) -> None:
         super().__init__(model)
         self.invited: int | None = None
         self.accepted: bool | None = None

@@ -7,7 +7,7 @@ import pytest
 
 from sabm_mesa import BertrandCompetition
 from sabm_mesa.errors import UsageError
-from tests.models.bertrand.support import PRICES, market, played, prompt, recorded
+from tests.models.bertrand.support import PRICES, market, played, recorded
 
 DEMAND = [
     (1300, 1000), (650, 800), (700, 700), (600, 750), (600, 600), (500, 650), (800, 800), (0, 2400),
@@ -168,31 +168,6 @@ def test_an_unreadable_plan_or_message_changes_nothing() -> None:
     assert model.model_frame()["invalid"].iloc[[1, 20, 40]].tolist() == [3, 3, 5]
 
 
-@pytest.mark.parametrize("key", [5, "5"], ids=["number", "text"])
-def test_communication_can_end_at_a_round(key) -> None:
-    model, asks = recorded(10, changes={key: {"communication": False}})
-    talked = {ask.key.round for ask in asks if ask.name == "communicate"}
-
-    assert talked == {1, 2, 3, 4}
-    assert model.model_frame()["communication"].tolist() == [True] * 5 + [False] * 5
-    before, after = (prompt(next(a for a in asks if a.key.round == k)) for k in (4, 5))
-    assert "three parts" in before
-    assert "three parts" not in after
-    assert "said" not in after
-
-
-def test_other_terms_can_change_too() -> None:
-    changes = {0: {"tolerance": 2}, 2: {"cost": 4}, 3: {"d": 0, "a": 12, "stop_after": 1}}
-    model = played(lambda _: 7, n_rounds=9, communication=False, changes=changes)
-    data = model.model_frame()
-
-    # With cost 4: Nash (14 + 2·4)/3 and cartel (14 + 4)/2; then independent goods: (12 + 4)/2.
-    assert data["bertrand_price"].tolist() == pytest.approx([6, 6, 22 / 3, *[8] * 6])
-    assert data["cartel_price"].tolist() == pytest.approx([8, 8, 9, *[8] * 6])
-    assert data["profit_1"].tolist()[1:4] == pytest.approx([3500, 2100, 3 * 5 * 150])
-    assert math.isnan(data["collusion_index"].iloc[-1])
-
-
 @pytest.mark.parametrize(
     ("parameters", "reason"),
     [
@@ -205,12 +180,6 @@ def test_other_terms_can_change_too() -> None:
         ({"firm_names": "Ed"}, "2 different names"),
         ({"firm_names": 5}, "a list, or a text with commas (got 5)"),
         ({"firm_names": ["Ed", "G\nill"]}, "2 different names"),
-        ({"changes": [400]}, "changes must be a mapping"),
-        ({"changes": {-1: {}}}, "a round in changes"),
-        ({"changes": {"late": {}}}, "a round in changes"),
-        ({"changes": {5: {}, "5": {}}}, "each round once"),
-        ({"changes": {5: {"n_firms": 3}}}, "can change during a run 'n_firms'"),
-        ({"changes": {5: {"cost": 20}}}, "changes at round 5: a must be above the cost"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters, reason: str) -> None:

@@ -77,9 +77,12 @@ def test_the_collusion_index_of_each_run_and_their_mean() -> None:
 
 
 def test_a_change_of_the_terms_is_drawn() -> None:
-    model = BertrandCompetition(
-        n_rounds=12, changes={5: {"communication": False, "cost": 4}, 9: {"communication": True}}
-    )
+    model = BertrandCompetition(n_rounds=12)
+    for changed in ({"communication": False, "cost": 4.0}, {"communication": True}):
+        while model.round + 1 < (5 if not changed["communication"] else 9):
+            model.step()
+        clone = BertrandCompetition(n_rounds=12, **changed)
+        model.apply_fork(clone, frozenset(changed))
     model.run_model()
     drawn = figures(model.model_frame(), model.agent_frame())
     assert list(drawn) == ["prices", "profits", "collusion"]
