@@ -179,3 +179,22 @@ def test_a_request_of_a_host_that_holds_no_object_does_nothing(path: str, body: 
     assert answer.status_code == 400
     assert answer.json() == {"problem": "The request holds no JSON object."}
     assert len(GAMES.of("host")) == before
+
+
+def test_another_browser_of_a_host_ends_nothing_before_it_shares_the_class() -> None:
+    given = {"n_players": 2, "n_rounds": 1, "recording": False}
+    session = open_session(
+        "one", RepeatedBeautyContest, given, "fixed:50", 1, time_limit_s=None, public=True
+    )
+    (game,) = session.games
+    session.start()
+    cookies = {"sabm-host-1": admit(host_key()) or "", "sabm-session": "another"}
+    browser = a_browser(**cookies)
+    for action in ("end", "close"):
+        browser.post("/host/do", json={"code": session.code, "do": action})
+        assert game.status == "playing"
+
+    browser.post("/host/do", json={"code": session.code, "do": "share"})
+    browser.post("/host/do", json={"code": session.code, "do": "end"})
+    assert game.join(60)
+    GAMES.close(game)

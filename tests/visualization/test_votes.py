@@ -67,15 +67,47 @@ def test_a_class_votes_who_was_the_machine_and_the_recording_holds_it(session) -
     assert "Your vote was right." in told["lines"]
     assert f"Machines in your group: Player {machine} (always 50)." in told["lines"]
     assert "Your vote was wrong." in state_of(game, ben, BEN)["lines"]
-    slide = slides(session)[0]
-    assert slide.title == "Who was the machine?"
-    assert slide.words == ["1 of 2 votes were right (50%); by chance 33% would be."]
+    count, machine_slide, *_ = slides(session)
+    assert (count.title, count.words) == ("Who was the machine?", ["2 of 2 have voted."])
+    assert "sabm-machine" not in count.drawing
+    assert f"<span>Player {machine}</span>" in machine_slide.drawing
+    assert "sabm-machine" in machine_slide.drawing
+    assert machine_slide.words == ["1 of 2 votes were right (50%); by chance 33% would be."]
 
     path = game.model.recording_path
     (run,) = load_runs(path)
     votes = {str(ann.agent): machine, str(ben.agent): ann.agent}
     assert run.measures["machine_votes"] == {"votes": votes, "machines": [machine]}
     replay(path)
+
+
+def test_after_the_machine_the_wall_shows_what_it_thought(tmp_path) -> None:
+    mind = tmp_path / "mind.py"
+    mind.write_text(
+        "from sabm_mesa import ClassicalMind\n"
+        "class Thinker(ClassicalMind):\n"
+        "    async def answer(self, ask):\n"
+        '        return \'{"reasoning": "People start at 33.", "answer": 22}\'\n'
+    )
+    given = {"n_players": 2, "n_rounds": 1, "rng": 1, "recording": tmp_path / "game.sqlite"}
+    session = open_session(
+        "host", RepeatedBeautyContest, given, f"py:{mind}", 1, time_limit_s=300, public=True,
+        voting=True, machines=1,
+    )  # fmt: skip
+    (game,) = session.games
+    session.join(ANN)
+    session.start()
+    (seat,) = game.seats.values()
+    while seat.question is None:
+        seat.wait(seat.version)
+    assert seat.answer(ANN, 0, "20") == ""
+    game.join()
+
+    thought = slides(session)[2]
+    assert thought.title == "What the machine thought in private"
+    (machine,) = game.machines()
+    assert f"Player {machine}, round 1: “People start at 33.”" in str(thought.drawing)
+    GAMES.close(game)
 
 
 def test_machines_sit_at_seats_that_nobody_can_guess() -> None:
@@ -129,7 +161,7 @@ def test_an_empty_seat_is_a_machine_on_the_wall_and_in_the_recording(tmp_path) -
 
     assert game.vote(ann, empty.agent) == ""
 
-    assert slides(session)[0].words[0].startswith("1 of 1 vote")
+    assert slides(session)[1].words[0].startswith("1 of 1 vote")
     (run,) = load_runs(game.model.recording_path)
     votes = {str(ann.agent): empty.agent}
     assert run.measures["machine_votes"] == {"votes": votes, "machines": [empty.agent]}

@@ -52,7 +52,9 @@ if TYPE_CHECKING:
 
 BINS = 20
 MOST_NAMED = 3
-"""The most machines and suspects of a group that the slide of the votes names."""
+"""The most machines of a group that the slide of the votes names."""
+MOST_BARS = 24
+"""The most bars of a slide of the votes."""
 MOST_RANKED = 10
 """The most people on the slide of the ranking."""
 YOU = "<!-- you -->"
@@ -181,39 +183,84 @@ def machines_in_words(game: Game, seat: Seat) -> list[str]:
     return [words, Phrase("slides.right" if right else "slides.wrong")]
 
 
-def _votes(games: Sequence[Game]) -> Slide:
-    """The share of right votes, compared with chance, and who got the votes."""
-    n = right = 0
-    chance, lines = 0.0, []
-    for place, game in enumerate(games, 1):
-        machines = game.machines()
-        options = len(game.model.population)  # all others, and nobody
-        hits = Votes(game.votes, machines).right
-        n, right = n + len(hits), right + sum(hits)
-        chance += len(hits) * max(1, len(machines)) / options
-        counted = Counter(game.votes.values()).most_common(MOST_NAMED)
-        votes = [
-            Phrase(
-                "form.named",
-                name=name_of(game.model, a) if a else Phrase("slides.nobody"),
-                takes=str(times),
-            )
-            for a, times in counted
-        ]
-        none = Phrase("slides.none")
-        was: Any = [name_of(game.model, agent) for agent in machines] or none
-        if len(machines) > MOST_NAMED:
-            was = Phrase("slides.of", some=len(machines), of=options)
-        line = Phrase("slides.votes", machines=was, votes=votes or none)
-        in_group = Phrase("slides.in_group", group=_group(place), what=line)
-        lines.append(in_group if len(games) > 1 else line)
+def _votes(games: Sequence[Game]) -> list[Slide]:
+    """The count of the votes, the machines with the votes for them, and what these thought."""
+    people = sum(seat.was_taken for game in games for seat in game.seats.values())
+    voted = sum(len(game.votes) for game in games)
     words = Phrase("slides.no_votes")
-    if n:
+    hits = [hit for game in games for hit in Votes(game.votes, game.machines()).right]
+    if hits:
+        chance = sum(
+            len(game.votes) * max(1, len(game.machines())) / len(game.model.population)
+            for game in games  # all others, and nobody, can be voted for
+        )
         words = Phrase(
-            "slides.votes_right", n=n, right=right, share=f"{right / n:.0%}",
-            chance=f"{chance / n:.0%}",
+            "slides.votes_right", n=voted, right=sum(hits), share=f"{sum(hits) / voted:.0%}",
+            chance=f"{chance / voted:.0%}",
         )  # fmt: skip
-    return Slide(Phrase("slides.machine"), [words], _list(lines))
+    thoughts = _thoughts(games)
+    return [
+        Slide(
+            Phrase("slides.machine"),
+            [Phrase("slides.voted", n=voted, of=people)],
+            _bars(games, revealed=False),
+        ),
+        Slide(Phrase("slides.revealed"), [words], _bars(games, revealed=True)),
+        *([Slide(Phrase("slides.thought"), [], _list(thoughts))] if thoughts else []),
+    ]
+
+
+def _bars(games: Sequence[Game], *, revealed: bool) -> Drawing:
+    """The votes as bars; of several groups how many voted, and then for the machines."""
+    bars: list[tuple[Any, int, float, bool]] = []
+    for place, game in enumerate(games, 1):
+        people = max(1, sum(seat.was_taken for seat in game.seats.values()))
+        machines, counted = game.machines() if revealed else [], Counter(game.votes.values())
+        if len(games) > 1:
+            names: Any = [name_of(game.model, agent) for agent in machines[:MOST_NAMED]]
+            n = sum(counted[agent] for agent in machines) if revealed else len(game.votes)
+            of_group = Phrase("slides.of_group", name=names, group=_group(place))
+            bars.append((of_group if names else _group(place), n, n / people, revealed))
+            continue
+        for agent in dict.fromkeys([*machines, *(a for a, _ in counted.most_common())]):
+            name = name_of(game.model, agent) if agent else Phrase("slides.nobody")
+            bars.append((name, counted[agent], counted[agent] / people, agent in machines))
+
+    def draw(language: str) -> str:
+        items = (
+            f"<li{' class=sabm-machine' if machine else ''}>"
+            f"<span>{escape(translated(name, language))}</span>"
+            f'<i style="width:{100 * share:.0f}%"></i><b>{n}</b></li>'
+            for name, n, share, machine in bars[:MOST_BARS]
+        )
+        return f'<ul class="sabm-votes">{"".join(items)}</ul>'
+
+    return Drawing(draw)
+
+
+def _thoughts(games: Sequence[Game]) -> list[Phrase]:
+    """The private reasoning of machines, from their recording."""
+    lines = []
+    for game in games:
+        path, machines = game.model.recording_path, game.machines()
+        if path is None or not machines:
+            continue
+        made = Recorded(path).decisions()
+        said = made[
+            (made["run"] == game.model.recorder.run)
+            & made["agent"].isin(machines)
+            & made["reasoning"].fillna("").ne("")
+        ]
+        lines += [
+            Phrase(
+                "slides.thought_in", name=name_of(game.model, int(agent)),
+                round=round_of(game.model, int(round_)), words=words,
+            )
+            for agent, round_, words in zip(
+                said["agent"], said["round"], said["reasoning"], strict=True
+            )
+        ]  # fmt: skip
+    return lines[:MOST_RANKED]
 
 
 def _group(place: int) -> str:
@@ -348,7 +395,7 @@ def slides(session: ClassSession, chosen: int = 0) -> list[Slide]:
     played = [game for game in games if not game.model_data().empty]
     if not played:
         return [Slide(Phrase("slides.nothing"), [], "")]
-    shown = [_votes(played)] if played[0].voting else []
+    shown = _votes(played) if played[0].voting else []
     shown.append(_course(played, declared.debrief, chosen))
     if declared.debrief is not None:
         shown.append(_shape(played, declared.debrief))

@@ -5,7 +5,7 @@
   const place = (id) => document.getElementById(id), [now, rest, form] = ["now", "rest", "form"].map(place);
   const query = new URLSearchParams(location.search), opened = new Set();
   const asked = { game: query.get("game") || "", query: location.search, typed: {} };
-  let state = null, code = "", closing = "", drawnAt = 0, times = 0;
+  let state = null, code = "", sure = "", drawnAt = 0, times = 0;
 
   const post = async (path, content) => {
     const answer = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(content) });
@@ -100,7 +100,8 @@
     if (status === "open") return h("div", { class: "does" }, button("Start the game", "start", { class: "main" }));
     if (status === "over") return h("div", { class: "does" }, slideControls({ ...state.now, texts: state.texts }, show),
       h("a", { class: "button", href: `/host/all/${code}`, download: `${code}.zip` }, "Download all: data, recording, report"));
-    return h("div", { class: "does" }, button(paused ? "Go on" : "Pause", paused ? "go on" : "pause"), button("+30 seconds", "more"), button("End the game", "end"));
+    return h("div", { class: "does" }, button(paused ? "Go on" : "Pause", paused ? "go on" : "pause"), button("+30 seconds", "more"),
+      sure === `end ${code}` ? [h("span", {}, "End it for all? "), button("Play on", "keep"), button("Yes, end it", "end", { class: "main" })] : button("End the game", "ask", { "data-sure": `end ${code}` }));
   }
   function tile(seat) {
     return h("li", { class: `seat sabm-seat-${seat.state}`, "data-parts": seat.token }, h("strong", {}, seat.name),
@@ -154,9 +155,9 @@
         table("The game by round", game.table), talk(game.talk)),
       linksOf(game),
       h("div", { class: "hint recorded" }, recorded),
-      h("p", { class: "closing" }, game.status === "playing" ? null : closing === game.code
+      h("p", { class: "closing" }, game.status === "playing" ? null : sure === `close ${game.code}`
         ? ["Nobody can come back to a game that is closed. Close it? ", button("Keep it", "keep"), " ", button("Yes, close it", "close", { class: "main" })]
-        : button("Close the game and its links", "ask")),
+        : button("Close the game and its links", "ask", { "data-sure": `close ${game.code}` })),
     ];
   }
   function line(game, what, words) {
@@ -208,8 +209,8 @@
   }
   const ownDoes = {
     open: openGame,
-    ask: () => { closing = state.now.code; draw(); },
-    keep: () => { closing = ""; draw(); },
+    ask: (pressed) => { sure = pressed.dataset.sure; draw(); },
+    keep: () => { sure = ""; draw(); },
     copy: (pressed) => copy(pressed.dataset.text, pressed),
     show: (pressed) => { choose(pressed.dataset.code); scrollTo(0, 0); },
   };

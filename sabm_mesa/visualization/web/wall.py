@@ -286,8 +286,8 @@ def state_of(session: ClassSession | None) -> dict[str, Any]:
     if session.status == "over":
         shown = slides(session, wall.group)
         state["slides"] = len(shown)
-        if wall.slide:
-            at = min(wall.slide, len(shown))
+        if slide := wall.slide or int(session.games[0].voting):  # the count of the votes at once
+            at = min(slide, len(shown))
             title, words, drawing = shown[at - 1]
             named = Phrase("wall.slide", slide=at, of=len(shown))
             state["slide"] = {

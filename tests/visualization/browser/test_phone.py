@@ -103,6 +103,7 @@ def test_input_and_send_are_always_seen_and_nothing_opens_the_keyboard(
         form.get_by_role("button").click()
         phone.locator(f'form[data-question="{number}"]').wait_for(state="detached")
     host.get_by_role("button", name="End the game").click()
+    host.get_by_role("button", name="Yes, end it").click()
 
 
 def test_a_talk_wraps_on_a_narrow_phone_and_a_result_is_read(server, browse) -> None:
@@ -115,6 +116,7 @@ def test_a_talk_wraps_on_a_narrow_phone_and_a_result_is_read(server, browse) -> 
     phone.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
     keep(phone, "narrow-talk")
     host.get_by_role("button", name="End the game").click()
+    host.get_by_role("button", name="Yes, end it").click()
 
 
 def test_after_a_sleep_the_page_says_what_was_missed(server, browse) -> None:

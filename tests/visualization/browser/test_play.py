@@ -258,7 +258,8 @@ def test_an_exit_is_chosen_and_the_host_ends_the_game(browse) -> None:
     step = me.locator("form[data-question]").get_attribute("data-question")
     cell.click()
     expect(me.locator(f'form[data-question="{step}"]')).to_have_count(0)
-    host.get_by_role("button", name="End the game").dblclick()  # closes nothing
+    host.get_by_role("button", name="End the game").click()
+    host.get_by_role("button", name="Yes, end it").dblclick()  # closes nothing
     says(me, "It ended before its time.")
     closes = host.get_by_role("button", name="Close the game and its links")
     expect(closes.or_(host.get_by_role("button", name="Keep it")).first).to_be_visible()
@@ -324,6 +325,7 @@ def test_players_and_host_see_the_game_as_it_goes(browse) -> None:
     expect(host.get_by_label("Conversation")).to_contain_text("Player")
     expect(host.locator(".sabm-board-chart svg circle")).to_have_count(1)
     host.get_by_role("button", name="End the game").click()
+    host.get_by_role("button", name="Yes, end it").click()
     says(me, "It ended before its time.")
     host.get_by_role("link", name="Read the recording").click()
     says(host, "The run was stopped before its end.")
@@ -364,6 +366,7 @@ def test_the_results_of_a_round_can_be_kept_from_players(browse) -> None:
     says(host, "1 of 2 rounds done")
     assert me.get_by_text("The game so far").count() == 0
     host.get_by_role("button", name="End the game").click()
+    host.get_by_role("button", name="Yes, end it").click()
     says(me, "The game is over")
 
 
@@ -379,6 +382,7 @@ def test_another_browser_of_the_host_can_end_the_game(browse) -> None:
     expect(theirs).to_contain_text("It is played.")
     theirs.get_by_role("button", name="Host it here too").click()
     second.get_by_role("button", name="End the game").click()
+    second.get_by_role("button", name="Yes, end it").click()
     says(me, "It ended before its time.")
     says(host, "Close the game and its links")
 

@@ -535,7 +535,7 @@ def test_a_number_beyond_the_limits_is_not_taken(browse):
 def test_the_first_run_plays_by_itself_until_the_page_is_touched(browse):
     page = browse("/scenario/evacuation", reduced_motion="no-preference")
     expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
-    page.locator('.sabm-charts[data-round="0"]').wait_for()
+    page.locator('.sabm-charts:not([data-round="-1"])').wait_for()
 
     page.locator(".sabm-side").click()
 
