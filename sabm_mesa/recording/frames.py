@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,7 @@ class Recorded:
 
     def __init__(self, path: str | Path, *, check: bool = True) -> None:
         self.path, self._check = Path(path), check
+        self._held: _Moment | None = None
 
     def runs(self, run: int | None = None, *, counts: bool = True) -> pd.DataFrame:
         """One row per run.
@@ -110,8 +112,24 @@ class Recorded:
             there are also columns for the differences between the runs of the file: ``set.NAME``
             for each parameter (after forks) and ``tag.NAME`` for each tag.
         """
-        with self._moment(run) as tables:
-            return tables.runs(run, counts=counts)
+        with self._moment(run) as moment:
+            where, given = _where(run)
+            runs = moment.table(_RUNS.format(where=where), given)
+            counted = moment.table(_COUNTS.format(where=where), given) if counts else None
+        left = runs.pop("session").isin(list(moment.ended)) & (runs["status"] == "running")
+        runs["status"] = runs["status"].mask(left, "interrupted")
+        if run is None:
+            texts = (runs[name] for name in ("parameters", "forks", "tags"))
+            with reporting_damage(self.path):
+                runs = runs.assign(**varied_columns(*texts))
+        if counted is None:
+            return runs
+        by_run = counted.set_index("run")
+        at = list(runs.columns).index("rounds") + 1
+        for name in reversed(by_run.columns):  # a run without an ask has cost nothing
+            values = by_run[name].reindex(runs["run"], fill_value=0).to_numpy()
+            runs.insert(at, str(name), values)
+        return runs
 
     def rounds(
         self, run: int, *, phase: str | None = None, spoken: bool = False, invalid: bool = False
@@ -125,11 +143,16 @@ class Recorded:
             invalid: only rounds with an invalid attempt; every attempt counts.
         """
         query = _OF_PHASE if phase else _SPOKEN if spoken else _INVALID if invalid else _PLAYED
-        with self._moment(run) as tables:
-            return tables.numbers(query, {"run": run, "phase": phase} if phase else {"run": run})
+        given = {"run": run, "phase": phase} if phase else {"run": run}
+        with self._moment(run) as moment:
+            return [int(number) for (number,) in moment.connection.execute(query, given)]
 
     def asks(
-        self, messages: bool = False, run: int | None = None, rounds: range | None = None
+        self,
+        messages: bool = False,
+        run: int | None = None,
+        rounds: range | None = None,
+        agent: int | None = None,
     ) -> pd.DataFrame:
         """One row per attempt: each answer, including unusable ones.
 
@@ -139,6 +162,7 @@ class Recorded:
                 texts that the recording stores once, and may take much memory.
             run: only this run.
             rounds: only these rounds, counted from 0.
+            agent: only this agent.
 
         Returns:
             The columns of the recording: the position of the attempt (``run``, ``round``,
@@ -157,8 +181,20 @@ class Recorded:
             ``final`` (whether this attempt decided; after one that did not, the question was asked
             again).
         """
-        with self._moment(run) as tables:
-            return tables.asks(messages, run, rounds)
+        where, given = _where(run, rounds, agent)
+        names = [n for n in columns(AskRow) if n != "sent" and (messages or n != "messages")]
+        query = f"SELECT {', '.join(names)} FROM answers {where} ORDER BY {', '.join(KEY)}"
+        with self._moment(run) as moment:
+            asks = moment.table(query, given)
+            stored = _columns_of(
+                asks[[name for name in ("provenance", "messages") if name in asks]]
+            )
+            texts = {digest: moment.text(digest) for digest in {*stored["provenance"]} - {None}}
+            asks["provenance"] = pd.Series([*map(texts.get, stored["provenance"])], dtype=str)
+            if messages:
+                chats = [sent if sent is None else moment.chat(sent) for sent in stored["messages"]]
+                asks["messages"] = pd.Series([*map(_as_json, chats)], dtype=str)
+        return asks
 
     def decisions(self, run: int | None = None) -> pd.DataFrame:
         """One row per ask: its final result.
@@ -172,8 +208,14 @@ class Recorded:
             `asks`; and ``final``: False when the last answer is invalid and the run stopped (or is)
             before asking again, so that nothing was decided. `runs` does not count it.
         """
-        with self._moment(run) as tables:
-            return tables.decisions(run)
+        where, given = _where(run)
+        ordered = f"SELECT * FROM decisions {where} ORDER BY {', '.join(KEY[:-1])}"
+        with self._moment(run) as moment:
+            decisions = moment.table(ordered, given)
+            values = [_read_value(value) for value in _columns_of(decisions[["value"]])["value"]]
+        decisions["value"] = pd.Series([text for text, _ in values], dtype=str)
+        decisions["number"] = pd.Series([number for _, number in values], dtype=float)
+        return decisions[[*_DECISION]]
 
     def model_data(self, run: int | None = None) -> pd.DataFrame:
         """One row per round, as in ``model.csv``.
@@ -182,8 +224,7 @@ class Recorded:
             ``run``, ``round`` and the model columns of the scenario, with the types they have in
             `SmartModel.model_frame`; with several scenarios, the columns of all.
         """
-        with self._moment(run) as tables:
-            return tables.data("model", run)
+        return self._data("model", run)
 
     def agent_data(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
         """One row per agent and round, as in ``agents.csv``.
@@ -196,8 +237,7 @@ class Recorded:
             ``run``, ``round``, ``agent``, ``mind`` and the agent columns of the scenario, with the
             types they have in `SmartModel.agent_frame`; with several scenarios, the columns of all.
         """
-        with self._moment(run) as tables:
-            return tables.data("agent", run, rounds)
+        return self._data("agent", run, rounds)
 
     def messages(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
         """One row per message, in the order of the turns.
@@ -212,8 +252,26 @@ class Recorded:
             the ids of the agents that heard it, separated by spaces (missing if nobody heard it);
             ``text``.
         """
-        with self._moment(run) as tables:
-            return tables.said(run, rounds)
+        where, given = _where(run, rounds)
+        query = f"SELECT run, round, data FROM message_data {where} ORDER BY run, round"
+        with self._moment(run) as moment:
+            rows = [
+                dict(
+                    zip(("run", "round", *MESSAGE_COLUMNS), (number, round_, *message), strict=True)
+                )
+                for number, round_, data in moment.connection.execute(query, given)
+                for message in _loads(data)
+            ]
+            for row in rows:
+                heard = row["to"]
+                row["to"] = HEARD_BY_ALL if heard is None else " ".join(map(str, heard))
+                row |= {name: row[name] or None for name in ("name", "phase", "to", "text")}
+        return pd.DataFrame(
+            {
+                name: pd.Series([row[name] for row in rows], dtype=_TYPES.get(name, str))
+                for name in MESSAGE_FRAME
+            }
+        )
 
     def chat(
         self, run: int, round: int, phase: str, agent: int, call: int = 0, attempt: int = 0  # noqa: A002
@@ -234,8 +292,15 @@ class Recorded:
         Raises:
             UnknownName: when there is no such attempt.
         """
-        with self._moment() as tables:
-            return tables.chat(run, round, phase, agent, call, attempt)
+        key = run, round, phase, agent, call, attempt
+        where = " AND ".join(f"{name} = ?" for name in KEY)
+        query = f"SELECT messages FROM answers WHERE {where}"
+        with self._moment() as moment:
+            row = moment.connection.execute(query, key).fetchone()
+            if row is None:
+                words = ", ".join(f"{name} {value}" for name, value in zip(KEY, key, strict=True))
+                raise UnknownName("attempt", words, ())
+            return moment.chat(row[0])
 
     def chats(self, run: int, round: int) -> dict[tuple[str, int, int, int], list[tuple[str, str]]]:  # noqa: A002
         """The chats of all attempts of a round, exactly as sent.
@@ -248,8 +313,10 @@ class Recorded:
             (phase, agent, call, attempt) → (role, content) of each message; none when nothing was
             sent.
         """
-        with self._moment(run) as tables:
-            return tables.chats(run, round)
+        query = f"SELECT {', '.join(KEY[2:])}, messages FROM answers WHERE run = ? AND round = ?"
+        with self._moment(run) as moment:
+            rows = moment.connection.execute(query, (run, round))
+            return {tuple(key): moment.chat(sent) for *key, sent in rows}
 
     def of_agent(self, run: int, agent: int, rounds: range) -> dict[str, pd.DataFrame]:
         """The asks and data of one agent in some rounds, and all messages in them.
@@ -263,12 +330,12 @@ class Recorded:
             For these rounds the ``asks`` and ``agent_data`` of the agent, and the ``messages`` of
             all agents, in the form of the methods of these names.
         """
-        with self._moment(run) as tables:
-            data = tables.data("agent", run, rounds)
+        with self._at_one_moment(run) as now:
+            data = now.agent_data(run, rounds)
             return {
-                "asks": tables.asks(False, run, rounds, agent),
+                "asks": now.asks(False, run, rounds, agent),
                 "agent_data": data[data["agent"] == agent],
-                "messages": tables.said(run, rounds),
+                "messages": now.messages(run, rounds),
             }
 
     def frames(self, messages: bool = False) -> dict[str, pd.DataFrame]:
@@ -280,110 +347,35 @@ class Recorded:
         Returns:
             Name of the method → its frame.
         """
-        with self._moment() as tables:
+        with self._at_one_moment() as now:
             return {
-                "runs": tables.runs(),
-                "asks": tables.asks(messages),
-                "decisions": tables.decisions(),
-                "model_data": tables.data("model"),
-                "agent_data": tables.data("agent"),
-                "messages": tables.said(),
+                "runs": now.runs(),
+                "asks": now.asks(messages),
+                "decisions": now.decisions(),
+                "model_data": now.model_data(),
+                "agent_data": now.agent_data(),
+                "messages": now.messages(),
             }
 
-    @contextmanager
-    def _moment(self, run: int | None = None) -> Iterator[_Tables]:
-        """Open the recording at one moment, for any number of queries."""
-        opened = open_for_reading(self.path, check=self._check)
-        with reporting_damage(self.path), opened as connection:
-            connection.row_factory = None
-            ended = ended_sessions(self.path, connection)
-            connection.execute("BEGIN")
-            runs = [number for (number,) in connection.execute("SELECT run FROM runs")]
-            if run is not None and run not in runs:
-                raise UnknownName("run", run, map(str, runs))
-            yield _Tables(connection, ended)
-
-
-class _Tables:
-    """The frames of a recording at one moment.
-
-    Args:
-        connection: a read transaction on the recording.
-        ended: the sessions that have ended.
-    """
-
-    def __init__(self, connection: sqlite3.Connection, ended: Collection[str] = ()) -> None:
-        self._connection, self._ended = connection, ended
-
-    def runs(self, run: int | None = None, *, counts: bool = True) -> pd.DataFrame:
-        """One row per run."""
-        where, given = _where(run)
-        runs = self._table(_RUNS.format(where=where), given)
-        left = runs.pop("session").isin(list(self._ended)) & (runs["status"] == "running")
-        runs["status"] = runs["status"].mask(left, "interrupted")
-        if run is None:
-            texts = (runs[name] for name in ("parameters", "forks", "tags"))
-            runs = runs.assign(**varied_columns(*texts))
-        if not counts:
-            return runs
-        counted = self._table(_COUNTS.format(where=where), given).set_index("run")
-        at = list(runs.columns).index("rounds") + 1
-        for name in reversed(counted.columns):  # a run without an ask has cost nothing
-            values = counted[name].reindex(runs["run"], fill_value=0).to_numpy()
-            runs.insert(at, str(name), values)
-        return runs
-
-    def numbers(self, query: str, given: Mapping[str, Any]) -> list[int]:
-        """The numbers that a query returns."""
-        return [int(number) for (number,) in self._connection.execute(query, given)]
-
-    def asks(
-        self,
-        messages: bool,
-        run: int | None = None,
-        rounds: range | None = None,
-        agent: int | None = None,
-    ) -> pd.DataFrame:
-        """One row per attempt, with the chats as JSON if `messages` is set."""
-        where, given = _where(run, rounds, agent)
-        names = _attempt_columns(messages)
-        query = f"SELECT {', '.join(names)} FROM answers {where} ORDER BY {', '.join(KEY)}"
-        asks = self._table(query, given)
-        stored = _columns_of(asks[[name for name in ("provenance", "messages") if name in asks]])
-        texts = {digest: self._text(digest) for digest in {*stored["provenance"]} - {None}}
-        asks["provenance"] = pd.Series([*map(texts.get, stored["provenance"])], dtype=str)
-        if messages:
-            asks["messages"] = pd.Series([*map(self._as_json, stored["messages"])], dtype=str)
-        return asks
-
-    def decisions(self, run: int | None = None) -> pd.DataFrame:
-        """One row an ask."""
-        where, given = _where(run)
-        ordered = f"SELECT * FROM decisions {where} ORDER BY {', '.join(KEY[:-1])}"
-        decisions = self._table(ordered, given)
-        values = [_read_value(value) for value in _columns_of(decisions[["value"]])["value"]]
-        decisions["value"] = pd.Series([text for text, _ in values], dtype=str)
-        decisions["number"] = pd.Series([number for _, number in values], dtype=float)
-        return decisions[[*_DECISION]]
-
-    def data(self, kind: str, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
-        """The collected data: one row per round (`kind` ``model``) or agent and round (``agent``).
+    def _data(self, kind: str, run: int | None, rounds: range | None = None) -> pd.DataFrame:
+        """The collected data of the ``model`` or of each ``agent``.
 
         The column types are those that pandas gives the values, as in the frames of a model.
         """
         query = f"SELECT run, {kind}_columns FROM runs ORDER BY run"
-        names = {number: _loads(of_run) for number, of_run in self._connection.execute(query)}
-        wanted = names if run is None else {run: names[run]}
         where, given = _where(run, rounds)
         stored = f"SELECT run, round, data FROM {kind}_data {where} ORDER BY run, round"
-        columns: dict[str, list[Any]] = {"run": [], "round": []}
-        columns |= {name: [] for name in chain.from_iterable(wanted.values())}
-        for number, round_, text in self._connection.execute(stored, given):
-            for row in [_loads(text)] if kind == "model" else _loads(text):
-                cells = dict(zip(names[number], row, strict=True))
-                cells |= {"run": number, "round": round_}
-                for name, column in columns.items():
-                    column.append(cells.get(name))
+        with self._moment(run) as moment:
+            names = {number: _loads(of_run) for number, of_run in moment.connection.execute(query)}
+            wanted = names if run is None else {run: names[run]}
+            columns: dict[str, list[Any]] = {"run": [], "round": []}
+            columns |= {name: [] for name in chain.from_iterable(wanted.values())}
+            for number, round_, text in moment.connection.execute(stored, given):
+                for row in [_loads(text)] if kind == "model" else _loads(text):
+                    cells = dict(zip(names[number], row, strict=True))
+                    cells |= {"run": number, "round": round_}
+                    for name, column in columns.items():
+                        column.append(cells.get(name))
         # A column without any value is one of missing numbers.
         return pd.DataFrame(
             {
@@ -393,56 +385,41 @@ class _Tables:
             index=range(len(columns["run"])),
         ).astype({"run": int, "round": int})
 
-    def said(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
-        """One row per message, with the hearers as a text."""
-        where, given = _where(run, rounds)
-        query = f"SELECT run, round, data FROM message_data {where} ORDER BY run, round"
-        rows = [
-            dict(zip(("run", "round", *MESSAGE_COLUMNS), (number, round_, *message), strict=True))
-            for number, round_, data in self._connection.execute(query, given)
-            for message in _loads(data)
-        ]
-        for row in rows:
-            heard, name = row["to"], row["name"]
-            row["to"] = HEARD_BY_ALL if heard is None else " ".join(map(str, heard)) or None
-            row |= {
-                "name": name or None,
-                "phase": row["phase"] or None,
-                "text": row["text"] or None,
-            }
-        return pd.DataFrame(
-            {
-                name: pd.Series([row[name] for row in rows], dtype=kind)
-                for name, kind in _types(MESSAGE_FRAME).items()
-            }
-        )
+    @contextmanager
+    def _moment(self, run: int | None = None) -> Iterator[_Moment]:
+        """The recording at one moment, for any number of queries."""
+        if self._held is not None:
+            yield self._held
+            return
+        opened = open_for_reading(self.path, check=self._check)
+        with reporting_damage(self.path), opened as connection:
+            connection.row_factory = None
+            ended = ended_sessions(self.path, connection)
+            connection.execute("BEGIN")
+            runs = [number for (number,) in connection.execute("SELECT run FROM runs")]
+            if run is not None and run not in runs:
+                raise UnknownName("run", run, map(str, runs))
+            yield _Moment(connection, ended)
 
-    def chat(self, *key: int | str) -> list[tuple[str, str]]:
-        """(role, content) of each message of the attempt at these values of `KEY`.
+    @contextmanager
+    def _at_one_moment(self, run: int | None = None) -> Iterator[Recorded]:
+        """The same recording, all of whose frames are from one moment."""
+        with self._moment(run) as moment:
+            now = Recorded(self.path)
+            now._held = moment
+            yield now
 
-        Raises:
-            UnknownName: when there is no such attempt.
-        """
-        where = " AND ".join(f"{name} = ?" for name in KEY)
-        row = self._connection.execute(
-            f"SELECT messages FROM answers WHERE {where}", key
-        ).fetchone()
-        if row is None:
-            attempt = ", ".join(f"{name} {value}" for name, value in zip(KEY, key, strict=True))
-            raise UnknownName("attempt", attempt, ())
-        return self._chat(row[0]) if row[0] is not None else []
 
-    def chats(self, run: int, round_: int) -> dict[Any, list[tuple[str, str]]]:
-        """(phase, agent, call, attempt) → the chat of that attempt of the round."""
-        query = f"SELECT {', '.join(KEY[2:])}, messages FROM answers WHERE run = ? AND round = ?"
-        rows_of_round = self._connection.execute(query, (run, round_))
-        return {
-            tuple(key): self._chat(sent) if sent is not None else [] for *key, sent in rows_of_round
-        }
+@dataclass(frozen=True)
+class _Moment:
+    """A read transaction on a recording, and the sessions that had ended before it."""
 
-    def _table(self, query: str, given: Sequence[int] = ()) -> pd.DataFrame:
+    connection: sqlite3.Connection
+    ended: Collection[str]
+
+    def table(self, query: str, given: Sequence[int]) -> pd.DataFrame:
         """The result of a query, with the types of its columns."""
-        cursor = self._connection.execute(query, given)
+        cursor = self.connection.execute(query, given)
         names = [name for name, *_ in cursor.description]
         rows = cursor.fetchall()
         columns = zip(*rows, strict=True) if rows else [()] * len(names)
@@ -453,18 +430,15 @@ class _Tables:
             }
         ).round(dict.fromkeys(("cost_usd", "paid_usd"), DECIMALS))
 
-    def _chat(self, stored: str) -> list[tuple[str, str]]:
-        return [(role, self._text(digest)) for role, digest in _loads(stored)]
+    def chat(self, stored: str | None) -> list[tuple[str, str]]:
+        """(role, content) of each message; none when nothing was sent."""
+        return [(role, self.text(digest)) for role, digest in _loads(stored or "[]")]
 
-    def _text(self, digest: str) -> str:
+    def text(self, digest: str) -> str:
+        """The text with a hash."""
         query = "SELECT text FROM texts WHERE hash = ?"
-        (text,) = self._connection.execute(query, [digest]).fetchone()
+        (text,) = self.connection.execute(query, [digest]).fetchone()
         return str(text)
-
-    def _as_json(self, stored: str | None) -> str | None:
-        if stored is None:
-            return None
-        return to_json([{"role": r, "content": content} for r, content in self._chat(stored)])
 
 
 def _columns_of(frame: pd.DataFrame) -> dict[str, list[Any]]:
@@ -473,12 +447,10 @@ def _columns_of(frame: pd.DataFrame) -> dict[str, list[Any]]:
     return {str(name): values.tolist() for name, values in present.items()}
 
 
-def _attempt_columns(messages: bool) -> list[str]:
-    return [name for name in columns(AskRow) if name != "sent" and (messages or name != "messages")]
-
-
-def _types(names: Iterable[str]) -> dict[str, type]:
-    return {name: _TYPES.get(name, str) for name in names}
+def _as_json(chat: Sequence[tuple[str, str]] | None) -> str | None:
+    if chat is None:
+        return None
+    return to_json([{"role": role, "content": content} for role, content in chat])
 
 
 def _where(
