@@ -61,30 +61,18 @@ def one_line(text: str) -> str:
 
 
 def key(variable: str = KEY_VARIABLE) -> str:
-    """An API key of the environment, or ``""``.
-
-    Args:
-        variable: the variable that holds it.
-    """
+    """An API key of the environment, or ``""``."""
     return os.environ.get(variable, "").strip()
 
 
 def hide_variable(variable: str) -> None:
-    """From now on, hide a key in all written texts.
-
-    Args:
-        variable: the variable of the environment that holds it.
-    """
+    """From now on, hide a key in all written texts."""
     if variable:
         _key_variables.add(variable)
 
 
 def hide_words(secret: str) -> None:
-    """From now on, hide a text in all written texts.
-
-    Args:
-        secret: the text.
-    """
+    """From now on, hide a text in all written texts."""
     _secrets.add(secret)
 
 
@@ -93,9 +81,6 @@ def without_key(text: str) -> str:
 
     Keys are also found in Base64, hexadecimal, and the escapes of addresses, JSON and HTML; each of
     these forwards and backwards, with spaces and line breaks between its characters.
-
-    Args:
-        text: the text.
     """
     squeezed = ""
     for secret in [*map(key, _key_variables), *_secrets]:
@@ -156,11 +141,7 @@ def error_message(error: BaseException) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the place of an exception in the user's own code: file and line; ``""`` for none.
-
-    Args:
-        error: the raised exception.
-    """
+    """Return the place of an exception in the user's own code: file and line; ``""`` for none."""
     import sysconfig
     import traceback
 
@@ -176,33 +157,20 @@ def place_of(error: BaseException) -> str:
 
 
 def format_user_error(error: BaseException) -> str:
-    """Return the kind and message of an exception, and its place in the user's own code.
-
-    Args:
-        error: the raised exception.
-    """
+    """Return the kind and message of an exception, and its place in the user's own code."""
     message, place = one_line(without_key(str(error))), place_of(error)
     location = f" ({place})" if place else ""
     return f"{type(error).__name__}{f': {message}' if message else ''}{location}"
 
 
 def add_place(error: BaseException) -> None:
-    """Begin an error on the scenario's own code with the place in that code.
-
-    Args:
-        error: the raised exception.
-    """
+    """Begin an error on the scenario's own code with the place in that code."""
     if isinstance(error, UsageError | ScenarioError) and (place := place_of(error)):
         error.args = (f"{place}: {error}",)
 
 
 def failure(where: str, error: Exception) -> RunError:
-    """Return the error of a run for an exception in the code of a scenario.
-
-    Args:
-        where: the scenario and the round.
-        error: the raised exception.
-    """
+    """Return the error of a run for an exception in the code of a scenario."""
     kind = ScenarioError if place_of(error) else RunError
     return kind(f"{where}: {format_user_error(error)}")
 
@@ -317,10 +285,6 @@ class ScenarioError(RunError):
 class LLMError(RunError):
     """A language model could not be asked.
 
-    Args:
-        message: what happened, where, and what to do next.
-        billed: see below.
-
     Attributes:
         billed: whether the provider may have billed the request: it was sent, and got no error
             response.
@@ -333,10 +297,6 @@ class LLMError(RunError):
 
 class MissingKey(LLMError):
     """No API key in the environment for an endpoint that needs one.
-
-    Args:
-        problem: the missing thing.
-        ways: remedies, one short sentence each.
 
     Attributes:
         problem: the missing thing.

@@ -119,9 +119,6 @@ class Connection:
         Its address comes from the file. So no key is sent there unless this command names the
         address too, and nothing at all is sent unless it is on this computer (see `endpoint`).
 
-        Args:
-            settings: the result of `as_recorded`; ``{}`` stands for the defaults.
-
         Raises:
             ParameterError: when the price file of the run is missing.
         """
@@ -236,7 +233,6 @@ def connect(
     Args:
         named: the name or address of the endpoint that a mind names; None for the endpoint of the
             connection.
-        connection: how endpoints are reached; the defaults when None.
         model: the name of the model, to check that a budget in dollars can be kept.
         before: the provenances of answers of a recorded run that continues, as JSON.
         thought: whether answers of that run have thoughts.
@@ -283,9 +279,7 @@ def connect_local(
     A server with other options or too short a context is ended first, unless a run uses it.
 
     Args:
-        path: the file.
         options: how its server is started, such as ``"threads=2&slots=4"``.
-        connection: how it is asked; its addresses are not used.
         before: the provenances of answers of a recorded run that continues, as JSON.
         thought: whether answers of that run have thoughts.
         note: a sentence for the log line on the start of the server.

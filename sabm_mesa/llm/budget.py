@@ -34,6 +34,7 @@ class Reservation:
         asked: the highest cost of the request when the server respects its limits.
         most: the amount set aside: more than `asked` for a server that exceeded its limits.
         spent: what counts as spent: the amount set aside, until the cost is known.
+        free: whether the request was refused, so that nothing is billed.
     """
 
     target: tuple[str, str]
@@ -41,10 +42,6 @@ class Reservation:
     most: Usage
     spent: Usage | None = None
     free: bool = False
-
-    def cost_nothing(self) -> None:
-        """Note that the request was refused, so nothing is billed."""
-        self.free = True
 
     def count(self, reply: Reply, price: Price | None) -> None:
         """Note the cost of the answer; unreported numbers count at their maximum."""
@@ -111,11 +108,7 @@ class Budget:
                 )
 
     def after(self, spent: Usage) -> Budget:
-        """A budget with the same caps of which resumed runs have spent a part.
-
-        Args:
-            spent: the amount they have spent.
-        """
+        """A budget with the same caps of which resumed runs have spent a part."""
         return Budget(self.max_usd, self.max_asks, self.max_total_tokens, spent)
 
     @asynccontextmanager
@@ -124,11 +117,6 @@ class Budget:
 
         When it does not fit yet, the requests under way are awaited first: they may cost less than
         was set aside for them.
-
-        Args:
-            where: the server.
-            model: the model.
-            asked: the highest cost of the request.
 
         Raises:
             BudgetExceeded: when it could pass a cap.
@@ -144,12 +132,19 @@ class Budget:
         while True:
             most = self._most(target, asked)
             cap = self._short_of(most)
-            if cap is None and not self._is_on_trial(target):
+            # The first request to a server is on trial: others wait for its cost.
+            if cap is None and not (self._counts_tokens and self.met.get(target) is False):
                 break
             if cap is not None and getattr(self.spent, cap[0]) + getattr(most, cap[0]) > cap[1]:
                 awaited = set(self.under_way) if awaited is None else awaited & self.under_way
                 if not awaited:
-                    raise self._used_up(most, *cap)
+                    name, limit, unit = cap
+                    raise BudgetExceeded(
+                        f"The budget of {limit:g} {unit} is used up: "
+                        f"{getattr(self.spent, name):.6g} spent, and the next ask could cost "
+                        f"{getattr(most, name):.6g}. All answers so far are in the recording; use "
+                        "a larger budget."
+                    )
             waiter = asyncio.get_running_loop().create_future()
             self.waiting.append(waiter)
             await waiter
@@ -177,10 +172,6 @@ class Budget:
     @property
     def _counts_tokens(self) -> bool:
         return self.max_usd is not None or self.max_total_tokens is not None
-
-    def _is_on_trial(self, target: tuple[str, str]) -> bool:
-        """Whether the first request to a server is under way: others wait for its cost."""
-        return self._counts_tokens and self.met.get(target) is False
 
     def _most(self, target: tuple[str, str], asked: Usage) -> Usage:
         """The highest cost of a request to a target, given its answers so far."""
@@ -216,14 +207,6 @@ class Budget:
                 other.most = self._most(target, other.asked)
                 self.reserved.add(other.most)
 
-    def _used_up(self, most: Usage, name: str, limit: float, unit: str) -> BudgetExceeded:
-        used = getattr(self.spent, name)
-        return BudgetExceeded(
-            f"The budget of {limit:g} {unit} is used up: {used:.6g} spent, and the next ask could "
-            f"cost {getattr(most, name):.6g}. All answers so far are in the recording; use a "
-            "larger budget."
-        )
-
     def _short_of(self, most: Usage) -> tuple[str, float, str] | None:
         """The first cap under which the request does not fit now."""
         caps = (
@@ -246,13 +229,7 @@ def longest_answer(request: Request) -> int:
 
 
 def most_of(contents: Iterable[str], max_tokens: int | None, price: Price | None) -> Usage:
-    """Return the highest possible cost of a request.
-
-    Args:
-        contents: all texts that the model reads (`Request.texts`).
-        max_tokens: the maximum number of tokens of an answer, or None.
-        price: the price of the model, or None when it is not known.
-    """
+    """Return the highest possible cost of a request."""
     prompt = sum(map(_most_tokens, contents))
     answer = ANSWER_TOKENS if max_tokens is None else max_tokens
     return Usage(
@@ -265,11 +242,6 @@ def most_of(contents: Iterable[str], max_tokens: int | None, price: Price | None
 
 def check_price(model: str, budget: Budget | None, prices: PriceTable) -> None:
     """Check that a budget in dollars can be enforced.
-
-    Args:
-        model: the name of the model.
-        budget: the caps, or None.
-        prices: the price table.
 
     Raises:
         ParameterError: when the price of the model is not known.

@@ -92,12 +92,6 @@ class Client:
     """Asks the models of a server for a run.
 
     Args:
-        server: what answers.
-        prices: the price table; None: no costs are added.
-        budget: the caps; None: none.
-        limiter: how many requests may be under way at the server; None: any number.
-        ceiling: the maximum number of simultaneous requests of the run.
-        max_retries: the maximum number of retries of a request.
         first_wait_s: the longest wait before the first retry, in seconds.
         grace_s: the longest wait for an answer after the run was stopped, in seconds; None:
             `GRACE_S`.
@@ -208,7 +202,7 @@ class Client:
             except (LLMError, asyncio.CancelledError) as error:
                 problem = error if isinstance(error, LLMError) else error.__cause__
                 if isinstance(problem, LLMError) and not problem.billed:
-                    spending.cost_nothing()
+                    spending.free = True
                     if notes is not None and note is not None:
                         notes.take_back(note)
                 raise

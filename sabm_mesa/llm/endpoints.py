@@ -269,10 +269,6 @@ def _problem(error: ValidationError) -> str:
 def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
     """Check fields that are sent with each request in addition to those of the run.
 
-    Args:
-        extra: name → value.
-        where: where they stand, for errors.
-
     Raises:
         ParameterError: when it is not a table, has a field that the run sets, or cannot be sent.
     """
@@ -322,9 +318,6 @@ def is_loopback(url: str) -> bool:
 def endpoint_url(url: str | None) -> str | None:
     """The endpoint as given, or that of the environment, or None for OpenAI's own.
 
-    Args:
-        url: an address, or None.
-
     Raises:
         ParameterError: when it is not an address, or contains a password or key.
     """
@@ -366,10 +359,6 @@ def check_url(url: str) -> str:
 
 def check_listener(address: str, what: str) -> None:
     """Check that a server listens at an address.
-
-    Args:
-        address: ``HOST:PORT``.
-        what: the thing that should be there, for the error.
 
     Raises:
         ParameterError: when it is not an address, or no server answers there.

@@ -34,9 +34,6 @@ class Limiter:
 
     It belongs to one event loop, the engine's.
 
-    Args:
-        start: the limit to begin with.
-
     Attributes:
         most: the highest limit: `CEILING`, or the number of files that the process may open.
         limit: the limit as it stands now.
@@ -67,11 +64,7 @@ class Limiter:
 
     @asynccontextmanager
     async def slot(self, ceiling: int = CEILING) -> AsyncIterator[None]:
-        """A place for a request; its outcome changes the limit.
-
-        Args:
-            ceiling: the maximum number of simultaneous requests of the run.
-        """
+        """A place for a request; its outcome changes the limit."""
         sent = await self.acquire(ceiling)
         try:
             yield
@@ -121,11 +114,7 @@ class Limiter:
             raise
 
     def release(self, ceiling: int = CEILING) -> None:
-        """Release a place.
-
-        Args:
-            ceiling: the one with which it was acquired.
-        """
+        """Release a place."""
         self.in_flight -= 1
         self._leave(ceiling)
 
@@ -150,7 +139,6 @@ class Limiter:
 
         Args:
             sent: when the refused request was sent (loop time).
-            retry_after: seconds the endpoint asked to wait, or None.
         """
         now = asyncio.get_running_loop().time()
         if retry_after:

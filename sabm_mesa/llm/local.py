@@ -25,11 +25,13 @@ from dataclasses import dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 from weakref import WeakSet
 
+from annotated_types import Ge, Le
+
 from sabm_mesa.core.answers import Reply
-from sabm_mesa.core.parameters import check_int
+from sabm_mesa.core.parameters import check_fields
 from sabm_mesa.errors import (
     ContextTooSmall,
     LLMError,
@@ -86,19 +88,14 @@ class LocalOptions:
         ParameterError: for a number that is too small or too large.
     """
 
-    threads: int | None = None
-    slots: int | None = None
-    context: int | None = None
-    gpu_layers: int | None = None
+    threads: Annotated[int, Ge(1), Le(1024)] | None = None
+    slots: Annotated[int, Ge(1), Le(256)] | None = None
+    context: Annotated[int, Ge(256), Le(LARGEST_CONTEXT)] | None = None
+    gpu_layers: Annotated[int, Ge(0), Le(10_000)] | None = None
 
     def __post_init__(self) -> None:
         """Refuse sizes that crash the runtime."""
-        least = {"threads": 1, "slots": 1, "context": 256, "gpu_layers": 0}
-        most = {"threads": 1024, "slots": 256, "context": LARGEST_CONTEXT, "gpu_layers": 10_000}
-        for name, low in least.items():
-            value = getattr(self, name)
-            if value is not None:
-                check_int(name, value, low, most[name])
+        check_fields(self)
 
     @classmethod
     def parse(cls, text: str) -> LocalOptions:
@@ -131,8 +128,6 @@ class LocalServer:
     """The server of one GGUF file.
 
     Args:
-        path: the file.
-        options: its start options.
         context: the context of a slot, in tokens, if model and options allow it.
         spec: the spec of the mind that names it, for errors; ``gguf:FILE`` by default.
 
@@ -320,9 +315,6 @@ class LocalServer:
 
 class LocalModel(Sender):
     """The server of a local model, and the requests to it, of all runs.
-
-    Args:
-        server: the server.
 
     Attributes:
         server: the server.

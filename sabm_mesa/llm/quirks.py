@@ -191,7 +191,9 @@ class Quirks:
             return False
         if _param(body) == sent:
             return True
-        words = _FORM_WORDS if name == _FORM else (sent, _camel(sent))
+        first, *others = sent.split("_")
+        in_camel_case = first + "".join(map(str.capitalize, others))
+        words = _FORM_WORDS if name == _FORM else (sent, in_camel_case)
         if any(
             re.search(rf"(?<![\w]){re.escape(word)}(?![\w])", message, re.IGNORECASE)
             for word in words
@@ -354,8 +356,3 @@ def _param(body: Any) -> str:
         parameter = body.get("param") or _param(body.get("error"))
         return parameter if isinstance(parameter, str) else ""
     return ""
-
-
-def _camel(name: str) -> str:
-    first, *others = name.split("_")
-    return first + "".join(other.capitalize() for other in others)

@@ -95,9 +95,6 @@ class Refusal(Exception):
 
     Args:
         status: the status, or the one that stands in the body.
-        body: the error: its text, or an object of JSON.
-        headers: the headers of the response.
-        url: the address that answered.
         billed: whether the request may be billed: the response had the status 200.
     """
 
@@ -131,12 +128,7 @@ class Refusal(Exception):
 
 
 class Translator:
-    """Translates the errors of one endpoint.
-
-    Args:
-        endpoint: the endpoint.
-        timeout_s: seconds after which a request is given up, or None.
-    """
+    """Translates the errors of one endpoint."""
 
     def __init__(self, endpoint: Endpoint, timeout_s: float | None) -> None:
         self._endpoint, self._where = endpoint, endpoint.where

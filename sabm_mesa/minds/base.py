@@ -105,20 +105,12 @@ class ClassicalMind(Mind):
 
 
 def rule_of(maker: Any) -> Any:
-    """The class of a classical mind, from a scenario's entry: the class, or a partial call of it.
-
-    Args:
-        maker: an entry of `classical_minds`.
-    """
+    """The class of an entry of `classical_minds`: the class itself, or a partial call of it."""
     return maker.func if isinstance(maker, partial) else maker
 
 
 def assumptions_of(maker: Any) -> Mapping[str, str]:
-    """The assumptions that a classical mind declares (`ClassicalMind.assumes`), by their names.
-
-    Args:
-        maker: an entry of `classical_minds`.
-    """
+    """The assumptions that a classical mind declares (`ClassicalMind.assumes`), by their names."""
     assumptions: Mapping[str, str] = getattr(rule_of(maker), "assumes", {})
     return assumptions
 
@@ -170,9 +162,6 @@ class OwnMind(Mind):
 
 def as_mind(given: Any) -> Mind:
     """A mind unchanged, or a custom object as a mind.
-
-    Args:
-        given: a mind, or an object with a method ``answer(ask)``.
 
     Raises:
         MindSpecError: for anything else.

@@ -99,11 +99,7 @@ class FittedMind(ClassicalMind):
     """A mind that draws its decisions from a behavioural model.
 
     Args:
-        spec: the spec of the mind in the data.
         behaviour: converts the scenario's questions to facts for models.
-        model: the model.
-        parameters: the vector of its parameters.
-        version: the SHA-256 of the file of the fingerprint.
     """
 
     def __init__(
@@ -150,10 +146,6 @@ def fitted_mind_maker(
     """The function that gives each agent its mind from a fingerprint.
 
     Args:
-        spec: ``fitted:FILE``.
-        path: the file.
-        scenario: the name of the scenario.
-        module: the module with the scenario's behaviour, or ``""``.
         recorded: the SHA-256 that the file had when the run was recorded; None: any.
 
     Raises:

@@ -170,20 +170,12 @@ class Seat:
         return self.held_by(holder)
 
     def held_by(self, holder: str) -> bool:
-        """Whether the seat is the holder's.
-
-        Args:
-            holder: the secret with which it was taken.
-        """
+        """Whether the seat is the holder's."""
         with self._changed:
             return self._holder is not None and same(self._holder, holder)
 
     def hand_over(self, holder: str) -> None:
-        """Give the seat to another device of the same person, who keeps the earlier answers.
-
-        Args:
-            holder: the secret of the device.
-        """
+        """Give the seat to another device of the same person, who keeps the earlier answers."""
         with self._changed:
             self._holder = self._last_holder = holder
             self._notify()
@@ -208,10 +200,6 @@ class Seat:
         answer is refused here, and the question keeps waiting.
 
         Args:
-            holder: the secret with which the seat was taken.
-            number: the number of the question.
-            answer: the answer.
-            reasoning: private reasoning, if the question asks for it.
             message: its id, by which a repeated message is recognized; ``""`` for none.
 
         Returns:
@@ -260,11 +248,7 @@ class Seat:
                 self._notify()
 
     def pause(self, *, paused: bool) -> None:
-        """Stop or restart the clock.
-
-        Args:
-            paused: whether to stop it.
-        """
+        """Stop or restart the clock."""
         with self._changed:
             if paused == self.paused:
                 return
@@ -328,12 +312,7 @@ class Seat:
             return self.version
 
     async def changed_from(self, version: int, timeout_s: float) -> None:
-        """Wait until something changes at the seat, on the loop of a server.
-
-        Args:
-            version: the known version.
-            timeout_s: the longest wait in seconds.
-        """
+        """Wait until something changes at the seat, on the loop of a server."""
         waker = asyncio.get_running_loop(), asyncio.Event()
         with self._changed:
             if self.version != version:
@@ -413,11 +392,7 @@ class Question:
         return None if self.held_s is not None else self.remaining_s
 
     def hold(self, *, held: bool) -> None:
-        """Stop or restart the clock; without a limit there is none.
-
-        Args:
-            held: whether to stop it.
-        """
+        """Stop or restart the clock; without a limit there is none."""
         if self.deadline is None or held == (self.held_s is not None):
             return
         if held:
@@ -521,11 +496,7 @@ class Input:
     when: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def is_asked(self, given: Mapping[str, str]) -> bool:
-        """Whether it is shown, given the earlier values.
-
-        Args:
-            given: path → value.
-        """
+        """Whether it is shown, given the earlier values."""
         return all(given.get(path) in values for path, values in self.when)
 
     def as_dict(self) -> dict[str, Any]:
@@ -558,7 +529,6 @@ def text_from(spec: AnswerSpec, given: Mapping[str, str]) -> str:
     """The text of a filled-in answer: the value, or JSON for a pydantic model.
 
     Args:
-        spec: the spec of the answer.
         given: path → value; several options are separated by commas.
     """
     if isinstance(spec, Structured):

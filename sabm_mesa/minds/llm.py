@@ -52,7 +52,7 @@ class LLMSettings:
     def __post_init__(self) -> None:
         """Refuse what no server takes."""
         check_fields(self)
-        if self.reasoning_effort is not None and not _is_word(self.reasoning_effort):
+        if self.reasoning_effort is not None and not str(self.reasoning_effort).strip():
             raise ParameterError(
                 f"reasoning_effort is a word that the server knows, such as low (got "
                 f"{self.reasoning_effort!r}).",
@@ -63,20 +63,12 @@ class LLMSettings:
                 check_extra_body(self.extra_body, "extra_body")
 
 
-def _is_word(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
 SAMPLING = tuple(setting.name for setting in fields(LLMSettings))
 """Parameters of a scenario that are sent to language models."""
 
 
 def varied_sampling(parameters: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """The parameters sent to language models that differ between the runs of a study.
-
-    Args:
-        parameters: the parameters of each run.
-    """
+    """The parameters sent to language models that differ between the runs of a study."""
     values = [[str(parameter.get(name)) for name in SAMPLING] for parameter in parameters]
     columns = zip(SAMPLING, zip(*values, strict=True), strict=False)
     return frozenset(name for name, column in columns if len(set(column)) > 1)
@@ -86,10 +78,6 @@ class LLMMind(Mind):
     """A language model behind an OpenAI-compatible endpoint.
 
     Args:
-        model: the name of the model.
-        client: the client that asks it.
-        settings: the settings of its requests.
-        spec: the name of the mind in the data; ``llm:MODEL`` by default.
         needed: parameters that the study depends on (`Connection.needed`).
     """
 

@@ -41,10 +41,6 @@ class LocalMind(LLMMind):
     Its `version` is None when the file is not needed, since the model is not asked.
 
     Args:
-        model: the name of the model.
-        client: the client that asks it.
-        settings: how it is asked.
-        spec: how the mind is named in the data.
         default_limit: whether the `max_tokens` of the settings are the default of the scenario.
             These were chosen for other models, and do not cut off answers in JSON.
     """
@@ -91,9 +87,7 @@ def token_limit(
     texts of digits and signs, and an answer that is cut off is not JSON.
 
     Args:
-        most: the maximum number of tokens of the question, or None.
         schema: the JSON schema of the answer; None in other forms.
-        limit: the `max_tokens` of the run, or None.
         default: whether `limit` is the default of the scenario.
     """
     if limit is not None and not default:
@@ -119,11 +113,7 @@ def _longest(schema: Mapping[str, Any]) -> float:
 
 
 def model_name(spec: str) -> str:
-    """The name of a local model from its spec; it begins with ``gguf:``.
-
-    Args:
-        spec: ``local``, ``local:NAME`` or ``gguf:FILE``, with or without options.
-    """
+    """The name of a local model from its spec; it begins with ``gguf:``."""
     kind, _, rest = split_options(spec)[0].partition(":")
     return f"gguf:{rest or IN_THE_BOX}" if kind == "local" else f"gguf:{rest}"
 
@@ -142,10 +132,6 @@ def local_mind(
     """The mind of a spec; its server is started unless the model is not asked, as in a replay.
 
     Args:
-        spec: ``local``, ``local:NAME`` or ``gguf:FILE``, with or without options after a ``?``.
-        settings: how the model is asked.
-        connection: gives the limits and the budget; None: the defaults.
-        replaying: the recorded run that is repeated, or None.
         before: the provenances of its answers of this mind, as JSON.
         thought: whether its answers of this mind have thoughts.
         answer_format: the chosen answer format; None for JSON.
@@ -178,10 +164,6 @@ def local_mind(
 
 def local_client(spec: str, connection: Connection) -> Client:
     """The client for a local model.
-
-    Args:
-        spec: the spec of the mind.
-        connection: gives the limits and the budget.
 
     Raises:
         ParameterError: as `local_mind`.

@@ -15,8 +15,6 @@ class RecordedMind(Mind):
     """Answers from a recording; the mind itself gives missing answers.
 
     Args:
-        spec: how the mind is named in the data.
-        recorded: the recorded run.
         mind: the mind itself; None when it is not available.
         live: whether it may be asked.
 

@@ -184,9 +184,6 @@ def model_and_endpoint(rest: str) -> tuple[str, str]:
 def endpoints_in(given: Any) -> set[str]:
     """The endpoints of the models in the parameters of a run.
 
-    Args:
-        given: the parameters, or a part of them.
-
     Returns:
         Addresses and names, and ``""`` for the endpoint of those that name none.
     """
@@ -236,13 +233,7 @@ def is_by_class(given: Any) -> bool:
 
 
 def given_for(agents: str, given: Any, default: str) -> Any:
-    """The minds or personas of a class of agents.
-
-    Args:
-        agents: the name of the class.
-        given: the minds or personas of a run.
-        default: the minds or personas of a class that is not named.
-    """
+    """The minds or personas of a class of agents."""
     return given.get(agents, default) if is_by_class(given) else given
 
 
@@ -256,12 +247,7 @@ def named_in(minds: Any) -> list[Any]:
 
 
 def map_minds(minds: Any, change: Callable[[Any], Any]) -> Any:
-    """The same minds, each of them changed.
-
-    Args:
-        minds: the minds of a run.
-        change: returns a mind in place of another.
-    """
+    """The same minds, each of them changed."""
     if is_by_class(minds):
         return {name: map_minds(of_class, change) for name, of_class in minds.items()}
     if isinstance(minds, Mapping):
@@ -289,12 +275,7 @@ class Shares:
 
     @classmethod
     def of(cls, given: Any, leave_out: Callable[[Any], bool] = lambda _: False) -> Shares:
-        """The shares of minds or personas for agents of one class.
-
-        Args:
-            given: one for all, a mapping → count, or a sequence.
-            leave_out: whether an option is left out.
-        """
+        """The shares of minds or personas for agents of one class."""
         counts: Any = [(given, 1)]
         if isinstance(given, Mapping):
             counts = list(given.items())
@@ -313,9 +294,7 @@ def assign(what: str, given: Any, n: int) -> list[Any]:
     """Assign a population to `n` agents, in the order of their ids.
 
     Args:
-        what: the kind of population, for the error: ``"minds"`` or ``"personas"``.
         given: one for all, a mapping → count, or a sequence with one per agent.
-        n: the number of agents.
 
     Raises:
         MindSpecError: when the counts are not whole numbers that add up to `n`.
@@ -377,12 +356,7 @@ def describe_minds(minds: Mapping[str, int]) -> str:
 
 
 def describe_deciders(minds: Mapping[str, int], forks: Sequence[Mapping[str, Any]]) -> str:
-    """The minds of a run in a few words, also after forks with other minds.
-
-    Args:
-        minds: the initial minds: spec → number of agents.
-        forks: its recorded changes.
-    """
+    """The minds of a run in a few words, also after forks with other minds."""
     words = describe_minds(minds)
     for fork in forks:
         if "minds" in fork["set"]:
@@ -440,10 +414,6 @@ class MindContext:
 @about("minds")
 def mind_maker(spec: MindSpec, context: MindContext) -> MindMaker:
     """The function that gives an agent its mind; agents share resources if possible.
-
-    Args:
-        spec: the spec of the mind.
-        context: the data from which the minds are created.
 
     Raises:
         MindSpecError: for a spec that cannot be read.
@@ -560,12 +530,7 @@ def _language_model(spec: str, rest: str, context: MindContext) -> LLMMind:
 
 
 def _known_before(spec: str, context: MindContext) -> tuple[list[str], bool]:
-    """The provenances of recorded answers that were not sent as asked; whether any has thoughts.
-
-    Args:
-        spec: the mind.
-        context: the data from which the minds of the run are created.
-    """
+    """The provenances of recorded answers that were not sent as asked; whether any has thoughts."""
     if context.replaying is None:
         return [], False
     recorded = context.replaying.recorded

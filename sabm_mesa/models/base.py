@@ -78,7 +78,7 @@ from sabm_mesa.models.contract import (
 from sabm_mesa.models.declarations import Declarations
 from sabm_mesa.models.entries import round_rows, run_header
 from sabm_mesa.models.population import Population
-from sabm_mesa.recording import NoRecording, Recorder
+from sabm_mesa.recording import Recorder
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.writing import Where, check_where, is_recorded, open_recorder
 
@@ -267,7 +267,7 @@ class SmartModel(Declarations, mesa.Model):
         )
         self.round, self.playing, self.in_flight = -1, False, 0
         self.usage, self.total, self.critical_path_asks = Usage(), Usage(), 0
-        self.recorder: Recorder = NoRecording()
+        self.recorder = Recorder()
         self.population = Population(self, minds, NO_PERSONA if personas is None else personas)
         self.end_reason = ""
         self._begun, self.began_with, self._scope = False, 0, engine.Scope()

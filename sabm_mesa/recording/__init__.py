@@ -2,10 +2,9 @@
 
 from sabm_mesa.recording.reading import RecordedRun, load_runs
 from sabm_mesa.recording.store import RunHeader
-from sabm_mesa.recording.writing import NoRecording, Recorder, Recording, RunRecorder
+from sabm_mesa.recording.writing import Recorder, Recording, RunRecorder
 
 __all__ = [
-    "NoRecording",
     "RecordedRun",
     "Recorder",
     "Recording",

@@ -7,14 +7,14 @@ could be endless, a trigger or a generated column could run code) and all values
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
 
-from sabm_mesa.recording.rows import KINDS, RunRow, checker, columns, schema
+from sabm_mesa.recording.rows import checker, columns, schema
 
 MOST_BYTES = 2**28
 """The maximum number of bytes of one value: more than the data of any round."""
@@ -69,43 +69,24 @@ def check_schema(connection: sqlite3.Connection) -> None:
             raise ValueError(f"its {name[0]} {name[1]!r} is not that of a recording")
 
 
-def check_runs(connection: sqlite3.Connection) -> None:
-    """Check the headers of all runs.
-
-    Args:
-        connection: to the file; its schema was checked.
+def check_rows(connection: sqlite3.Connection, kinds: Iterable[Any]) -> None:
+    """Check all values of some tables; the schema of the file was checked.
 
     Raises:
         ValueError: for a value that no recording has.
     """
-    _check_rows(connection, RunRow)
-
-
-def check_content(connection: sqlite3.Connection) -> None:
-    """Check all values except those of the headers.
-
-    Args:
-        connection: to the file; its schema was checked.
-
-    Raises:
-        ValueError: for a value that no recording has.
-    """
-    for kind in KINDS[1:]:
-        _check_rows(connection, kind)
-
-
-def _check_rows(connection: sqlite3.Connection, kind: Any) -> None:
-    adapter, names = checker(kind), columns(kind)
     cursor = connection.cursor()
     cursor.row_factory = None
-    for row in cursor.execute(f"SELECT {', '.join(names)} FROM {kind.table}"):
-        try:
-            adapter.validate_python(dict(zip(names, row, strict=True)))
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            column = first["loc"][0] if first["loc"] else names[0]
-            message = f"{column} in the table {kind.table}: {first['msg']:.200}"
-            raise ValueError(message) from None
+    for kind in kinds:
+        adapter, names = checker(kind), columns(kind)
+        for row in cursor.execute(f"SELECT {', '.join(names)} FROM {kind.table}"):
+            try:
+                adapter.validate_python(dict(zip(names, row, strict=True)))
+            except ValidationError as error:
+                first = error.errors(include_url=False, include_input=False)[0]
+                column = first["loc"][0] if first["loc"] else names[0]
+                message = f"{column} in the table {kind.table}: {first['msg']:.200}"
+                raise ValueError(message) from None
 
 
 def _schema(connection: sqlite3.Connection) -> dict[tuple[str, str], str]:

@@ -43,13 +43,6 @@ def write_outputs(
 ) -> list[Path]:
     """Write ``model.csv``, ``agents.csv``, plots, and ``summary.json`` last.
 
-    Args:
-        folder: the folder, which exists.
-        model_data: one row per round and run.
-        agent_data: one row per agent, round and run.
-        summary: the summary of all runs.
-        pictures: file name → content.
-
     Returns:
         The files.
 
@@ -81,9 +74,7 @@ def csv_of(frame: pd.DataFrame, *, raw: bool = False, line_end: str = "\n") -> s
     """A frame as CSV for people; texts are never formulas (`for_spreadsheet`).
 
     Args:
-        frame: the frame; its index is left out.
         raw: whether texts are unchanged, for programs that read them.
-        line_end: the end of each line.
     """
 
     def safe(value: Any) -> Any:
@@ -132,8 +123,6 @@ def write_file(path: Path, write: Callable[[Path], object], mode: int = 0o666) -
     """Write a file completely or not at all: an old file stays until the new one is complete.
 
     Args:
-        path: the file; its folder exists.
-        write: writes to a given path.
         mode: its permissions, minus the umask.
 
     Returns:
@@ -165,11 +154,6 @@ def _new_file(path: Path, mode: int = 0o666) -> Iterator[Path]:
 def write_text_file(path: Path, text: str, mode: int = 0o666) -> Path:
     """Write a text as UTF-8, completely or not at all.
 
-    Args:
-        path: the file; its folder exists.
-        text: the text.
-        mode: the permissions of the file, minus the umask.
-
     Returns:
         The file.
 
@@ -181,10 +165,6 @@ def write_text_file(path: Path, text: str, mode: int = 0o666) -> Path:
 
 def write_picture(path: Path, png: bytes) -> Path:
     """Write a picture, completely or not at all.
-
-    Args:
-        path: the file; its folder exists.
-        png: the picture.
 
     Returns:
         The file.
@@ -222,9 +202,6 @@ def _finite(data: Any) -> Any:
 def new_folder(folder: Path) -> Iterator[Path]:
     """A temporary folder that becomes the new folder with all its files, or not at all.
 
-    Args:
-        folder: the folder, which does not exist yet; its parents are created.
-
     Yields:
         Where to write; it becomes the folder at the end.
 
@@ -248,7 +225,6 @@ def write_folder(folder: Path, texts: Mapping[str, str]) -> Path:
     """Write a new folder with all its files, or nothing.
 
     Args:
-        folder: the folder, which does not exist yet; its parents are created.
         texts: file, by its path in the folder → text, in UTF-8.
 
     Returns:
@@ -289,9 +265,6 @@ def write_frames(
     lists or of mixed types is written as text, its values as JSON.
 
     Args:
-        folder: the folder; it is created when it does not exist.
-        frames: name → frame.
-        kind: the format: ``csv``, ``parquet`` or ``jsonl``.
         raw: whether CSV also has unchanged texts, for programs that read it.
 
     Returns:

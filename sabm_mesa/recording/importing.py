@@ -93,11 +93,6 @@ def read_map(
 ) -> dict[str, str]:
     """The pairs of an option of the command line.
 
-    Args:
-        given: texts of the form ``NAME=VALUE``.
-        option: the name of the option.
-        form: its form in words.
-
     Raises:
         UsageError: for another form, or a repeated name.
     """
@@ -116,7 +111,6 @@ def read_table(file: Path, only: Mapping[str, str] | None = None) -> pd.DataFram
     """Read a table with all values as texts.
 
     Args:
-        file: a CSV file, which may be compressed.
         only: column → the text that its rows have.
 
     Returns:
@@ -153,9 +147,6 @@ def import_table(
     """Record the decisions of a table as runs of a scenario.
 
     Args:
-        table: the rows.
-        scenario: the class of the scenario.
-        path: the recording, which is made or added to.
         columns: field → its column. Fields are ``run`` (several columns joined by ``+``; without
             one all rows are one run), ``round`` (without one there is a single round), ``player``
             (without one each row of a round is another player), ``decision``, ``mind`` (who
@@ -165,7 +156,6 @@ def import_table(
         values: a value of the decision column → the scenario's value.
         parameters: the parameters of the scenario; by default the table gives the numbers of
             players and rounds.
-        source: the recorded description of the source.
 
     Raises:
         UsageError: for a missing column, an empty table, or a repeated decision; then nothing is

@@ -15,7 +15,7 @@ from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.asks import Chat, Key
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.errors import RecordingError, ReplayMismatch
-from sabm_mesa.recording.rows import AskRow
+from sabm_mesa.recording.rows import OF_REPLY, AskRow
 from sabm_mesa.recording.store import (
     HEADER_COLUMNS,
     RunHeader,
@@ -32,20 +32,16 @@ _AMONG = "{} IN (SELECT value FROM json_each(?))"
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRun(RunHeader):
-    """One recorded run: its present header; asks and data are read when needed.
+    """One recorded run: its present header, and the columns of its `RunRow`.
+
+    Asks and data are read when needed.
 
     Attributes:
         path: the recording.
-        run: the number of the run in it.
-        uid: the same run in any file.
-        command: the same for runs that were started together.
-        parent: uid of the run it was forked from, or None.
         status: ``running``, ``interrupted`` (it did not end, and is not being written),
             ``finished`` or ``failed``.
         problem: why it failed, or ``""``.
         end_reason: why it ended, if its scenario says so, or ``""``.
-        started: when it was started (ISO 8601, UTC).
-        session: the session that wrote it last.
         measures: the end measures of a finished run, as JSON values.
     """
 
@@ -113,18 +109,11 @@ class RecordedRun(RunHeader):
         return Reply(
             answer,
             answer_format="paper" if row.form == "value" else row.form,
-            prompt_tokens=row.prompt_tokens,
-            completion_tokens=row.completion_tokens,
-            cached_tokens=row.cached_tokens,
-            thought_tokens=row.thought_tokens,
-            thoughts=row.thoughts,
             cost_usd=math.nan if row.cost_usd is None else row.cost_usd,
-            latency_s=row.latency_s,
             model=row.served_model,
-            finish_reason=row.finish_reason,
             request=row.request or "",
-            retries=row.retries,
             response_id=row.response_id or "",
+            **{name: getattr(row, name) for name in OF_REPLY},
             **self._origin(row),
         )
 
@@ -250,8 +239,6 @@ def load_runs(
     """Read the headers of runs; their asks and data are read at first use.
 
     Args:
-        path: the recording.
-        runs: their numbers, or one; all when None.
         missing_ok: whether the recording, or a run in it, may be missing.
         check: whether to check every page of the file first.
 
@@ -281,10 +268,6 @@ def load_runs(
 
 def find_tagged(path: str | Path, specs: Iterable[str]) -> dict[str, RecordedRun]:
     """Find the runs of plans by the tag ``spec``.
-
-    Args:
-        path: the recording; it need not exist.
-        specs: the digests of the plans.
 
     Returns:
         Digest → its run; of several, the first finished one, or else the last one.

@@ -30,11 +30,9 @@ class ReplayRecorder(Recorder):
     A model that is given one as its `recording` repeats the recorded run.
 
     Args:
-        recorded: the recorded run.
         recorder: the recorder of the continuation; None for a replay, which ends with the
             recording.
         live: whether minds are asked questions that are not in the recording; a replay asks none.
-        minds: custom minds, by spec.
         applied: the number of forks applied so far; prompts and minds are those after the last one.
         from_files: whether the prompts come from their files, for a fork that changes them.
 
@@ -56,6 +54,7 @@ class ReplayRecorder(Recorder):
         applied: int = 0,
         from_files: bool = False,
     ) -> None:
+        super().__init__()
         self.run, self.path = recorded.run, recorded.path
         self.recorded, self.live, self.minds = recorded, live, dict(minds or {})
         self.applied, self.from_files = applied, from_files
@@ -87,11 +86,6 @@ class ReplayRecorder(Recorder):
     def book(self, condition: str, variant: str, **shown: Any) -> PromptBook:
         """The recorded prompts.
 
-        Args:
-            condition: their condition.
-            variant: their variant.
-            shown: `persona_format`, `option_order` and `speaker_order` of the run.
-
         Raises:
             ReplayMismatch: when they differ from the recording.
         """
@@ -115,9 +109,6 @@ class ReplayRecorder(Recorder):
 
     def enter(self, header: RunHeader) -> None:
         """Compare collected with recorded data.
-
-        Args:
-            header: the header that the run would have now.
 
         Raises:
             ReplayMismatch: when there are other columns.

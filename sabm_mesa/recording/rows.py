@@ -86,26 +86,13 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class RunRow(_Row):
-    """A run.
+    """A run: the columns of its `RunHeader` as text or JSON, and these.
 
     Attributes:
         run: 0, 1, 2, … within this file.
         uid: the same run in any file.
         command: the same for the runs that were started together.
-        scenario: the name of the scenario.
-        model: ``module:class``.
-        file: the file of a scenario that is not installed, or ``""``.
-        parameters: the initial ones.
-        forks: a `Fork` each.
-        tags: name → text; ``spec`` is the digest of what was planned.
         parent: uid of the run it was forked from.
-        seed: the seed.
-        minds: spec → number of agents, when the run began.
-        prompts: entry → hash.
-        versions: package → version.
-        connection: how language models are reached; never a key.
-        model_columns: of `ModelData`.
-        agent_columns: of `AgentData`.
         started: ISO 8601, UTC.
         ended: the same.
         session: the writer, which holds ``FILE.session.lock`` while it lives.
@@ -285,6 +272,11 @@ class MessageData(_Row):
     data: Annotated[str, _JsonOf(list[tuple[Any, _Name | None, _Name, int, list[Any] | None, str]])]
 
 
+OF_REPLY = (
+    "thoughts", "prompt_tokens", "cached_tokens", "completion_tokens", "thought_tokens",
+    "latency_s", "finish_reason", "retries",
+)  # fmt: skip
+"""The columns of an attempt that are fields of its `Reply`."""
 KINDS: tuple[Any, ...] = (
     RunRow, PromptRow, TextRow, AskRow, ModelData, AgentData, MessageData,
 )  # fmt: skip
@@ -348,12 +340,7 @@ def _values(kind: Any) -> attrgetter[tuple[Any, ...]]:
 
 
 def insert(row: Any, verb: str = "INSERT") -> Statement:
-    """The statement that writes a row.
-
-    Args:
-        row: the row.
-        verb: ``INSERT``, ``INSERT OR IGNORE`` or ``INSERT OR REPLACE``.
-    """
+    """The statement that writes a row."""
     kind: Any = type(row)
     return _insert(kind, verb), _values(kind)(row)
 
@@ -374,11 +361,6 @@ def insert_request(
     """The statements that write the row of a request before it is sent.
 
     Args:
-        run: the run.
-        ask: the question.
-        sent: the number of the request in the run.
-        mind: the spec of the mind.
-        model: the name of the language model.
         most: the highest cost of the answer.
     """
     unanswered = Reply(
@@ -412,16 +394,7 @@ def insert_attempt(row: AskRow, ask: Ask, reply: Reply) -> list[Statement]:
 def ask_row(
     run: int, ask: Ask, mind: str, reply: Reply, decision: Decision, *, final: bool
 ) -> AskRow:
-    """The row of an attempt.
-
-    Args:
-        run: the run.
-        ask: the question, with the earlier attempts.
-        mind: the spec of the mind.
-        reply: its answer.
-        decision: what the answer means.
-        final: whether it decides; otherwise the question is asked again.
-    """
+    """The row of an attempt."""
     is_read = decision.read_as is not None
     is_text, provenance, messages = isinstance(reply.answer, str), _provenance(reply), None
     if reply.note or reply.request:
@@ -436,27 +409,20 @@ def ask_row(
         messages=messages,
         request=reply.request or None,
         raw=str(reply.answer) if is_text else to_json(reply.answer),
-        thoughts=reply.thoughts,
         form=reply.answer_format if is_text else "value",
         value=to_json(decision.value) if is_read else None,
         read_as=decision.read_as,
         reasoning=decision.reasoning if is_read else None,
         valid=is_read,
         reason=decision.reason,
-        prompt_tokens=reply.prompt_tokens,
-        cached_tokens=reply.cached_tokens,
-        completion_tokens=reply.completion_tokens,
-        thought_tokens=reply.thought_tokens,
         cost_usd=None if math.isnan(reply.cost_usd) else reply.cost_usd,
-        latency_s=reply.latency_s,
         served_model=reply.model,
-        finish_reason=reply.finish_reason,
-        retries=reply.retries,
         response_id=reply.response_id or None,
         provenance=text_hash(provenance) if provenance else None,
         copied=False,
         position=ask.position,
         final=final,
+        **{name: getattr(reply, name) for name in OF_REPLY},
     )
 
 

@@ -101,15 +101,8 @@ def find(
     """Find texts with all words, or attempts when there are no words.
 
     Args:
-        path: the recording.
         words: words or parts of them, and phrases in quotation marks; the case of A to Z does not
             count.
-        kind: only texts of this kind.
-        run: only in this run.
-        phase: only in this phase.
-        agent: only of this agent.
-        valid: only valid attempts, or only invalid ones.
-        read_as: only attempts that this step read.
         start: number of hits to skip.
         most: the maximum number of hits of the page.
 

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.errors import OutputError, RecordingError, SabmError
 from sabm_mesa.recording import checking
-from sabm_mesa.recording.rows import schema
+from sabm_mesa.recording.rows import KINDS, schema
 
 APPLICATION_ID = 0x5AB3
 """Marks an SQLite file as a recording."""
@@ -107,10 +107,6 @@ def _version(package: str) -> str | None:
 def open_for_reading(path: str | Path, *, check: bool = True) -> Iterator[sqlite3.Connection]:
     """A connection that can only read; rows are `sqlite3.Row`.
 
-    Args:
-        path: the recording.
-        check: whether to check every page first.
-
     Raises:
         RecordingError: when there is no such recording, or the file is not a recording, damaged, or
             of another format; also for damage that is detected while the block reads.
@@ -163,9 +159,7 @@ def _check_values(
         return
     check_schema(path, connection)
     try:
-        checking.check_runs(connection)
-        if content:
-            checking.check_content(connection)
+        checking.check_rows(connection, KINDS if content else KINDS[:1])
     except ValueError as error:
         raise damaged(path, str(error)) from None
     if len(_checked) > _MOST_CHECKED:
@@ -175,10 +169,6 @@ def _check_values(
 
 def copy_recording(path: Path, to: Path) -> None:
     """Copy a recording at one moment, also while runs write to it.
-
-    Args:
-        path: the recording.
-        to: the copy: one file that holds everything.
 
     Raises:
         RecordingError: as by `open_for_reading`.

@@ -81,9 +81,7 @@ def merge(path: Path, order: Sequence[str], connected: Mapping[str, Any]) -> Non
     This is done completely or not at all; after a crash it is done again.
 
     Args:
-        path: the recording of the sweep.
         order: the digests of planned runs; their runs come first, in this order.
-        connected: see `Recording.merge`.
 
     Raises:
         RecordingError: when it cannot be written; then the recordings of the tasks are kept.

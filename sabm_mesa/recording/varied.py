@@ -21,7 +21,6 @@ def varied(
 
     Args:
         parameters: those of each run, as recorded, after its forks.
-        tags: the tags of each run.
 
     Returns:
         For each run the same names: ``set.PARAMETER`` and ``tag.TAG`` → value: numbers, texts,
@@ -56,12 +55,7 @@ def varied_columns(
 def after_forks(
     parameters: Mapping[str, Any], forks: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The parameters of a run after all its forks.
-
-    Args:
-        parameters: its initial parameters.
-        forks: its changes, with ``set``.
-    """
+    """The parameters of a run after all its forks."""
     values = dict(parameters)
     for fork in forks:
         values |= fork["set"]
@@ -69,11 +63,7 @@ def after_forks(
 
 
 def label_of(values: Mapping[str, Any]) -> str:
-    """The varied parameters of a run in a few words: ``initial_prices 3, minds llm:a``.
-
-    Args:
-        values: name → value, as `varied` or a row of `Recorded.runs` has them; others are left out.
-    """
+    """The varied parameters of a run in a few words: ``initial_prices 3, minds llm:a``."""
     return ", ".join(
         f"{name.removeprefix(SET).removeprefix(TAG)} {word_of(value)}"
         for name, value in values.items()

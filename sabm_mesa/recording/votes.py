@@ -41,12 +41,7 @@ class Votes(NamedTuple):
 
 
 def is_right(suspect: int, machines: Collection[int]) -> bool:
-    """Whether a vote names a machine, or nobody if there was none.
-
-    Args:
-        suspect: the suspected agent, `NOBODY` for none.
-        machines: the agents for which no person decided.
-    """
+    """Whether a vote names a machine, or nobody if there was none."""
     return suspect in machines or (suspect == NOBODY and not machines)
 
 

@@ -16,7 +16,6 @@ import threading
 import time
 import uuid
 import weakref
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager
@@ -176,7 +175,6 @@ class Recording:
         """Add runs of other recordings, all or none; those that are here already are left out.
 
         Args:
-            runs: the runs, in the order in which they get the next free numbers.
             connected: the connection to language models of the command that played them.
 
         Raises:
@@ -354,8 +352,11 @@ def _next_number(connection: sqlite3.Connection) -> int:
     return int(number)
 
 
-class Recorder(ABC):
-    """Recipient of the attempts, the data and the end of a run.
+class Recorder:
+    """Recipient of the attempts, the data and the end of a run; this one records nothing.
+
+    Args:
+        wanted: whether the user asked for no recording.
 
     Attributes:
         run: the number of the run in its recording; 0 without one.
@@ -365,40 +366,40 @@ class Recorder(ABC):
     run: int = 0
     path: Path | None = None
 
-    def enter(self, header: RunHeader) -> None:  # noqa: B027 - most have nothing to do
+    def __init__(self, *, wanted: bool = True) -> None:
+        self._wanted = wanted
+
+    def enter(self, header: RunHeader) -> None:
         """Begin the run."""
 
-    def check_paid(self, mind: str) -> None:  # noqa: B027 - most write what is paid for
+    def check_paid(self, mind: str) -> None:
         """Check that paid answers are recorded, before a mind is asked for one.
 
         Raises:
             RunError: when the run is not recorded, and the user did not ask for that.
         """
+        if not self._wanted:
+            raise RunError(
+                f"The mind {mind!r} costs money, and the run, which began with free minds only, is "
+                "not recorded. Give the model recording=PATH, or recording=False to keep nothing."
+            )
 
     def requests_of(self, ask: Ask, mind: str) -> RequestRows | None:
-        """Writes the rows of the requests for an ask; None without a recording.
-
-        Args:
-            ask: the question.
-            mind: the spec of the mind that is asked.
-        """
+        """Writes the rows of the requests for an ask; None without a recording."""
         del ask, mind
         return None
 
-    @abstractmethod
     def record(
         self, ask: Ask, mind: str, reply: Reply, decision: Decision, *, final: bool, durable: bool
     ) -> Awaitable[None] | None:
         """Report one attempt; with `durable`, return a future that is done when it is on disk."""
 
-    @abstractmethod
     def collect(self, round_: int, rows: Callable[[], RoundRows]) -> None:
         """Report the data of one round."""
 
-    def flush(self) -> None:  # noqa: B027 - most write nothing
+    def flush(self) -> None:
         """Wait until all reports are on disk, as far as they can be written."""
 
-    @abstractmethod
     async def finish(
         self,
         problem: str = "",
@@ -407,20 +408,12 @@ class Recorder(ABC):
     ) -> None:
         """Report the end of the run."""
 
-    def close(self) -> None:  # noqa: B027 - most have nothing to do
+    def close(self) -> None:
         """Close a recording that was opened for this run alone."""
 
 
 class RequestRows:
-    """Writes the row of each request for an ask before it is sent.
-
-    Args:
-        run: the number of the run.
-        writer: the writer of the recording.
-        numbers: the numbers of the requests of the run.
-        ask: the question.
-        mind: the spec of the mind that is asked.
-    """
+    """Writes the row of each request for an ask before it is sent."""
 
     def __init__(
         self, run: int, writer: BatchWriter, numbers: Iterator[int], ask: Ask, mind: str
@@ -462,9 +455,6 @@ class RunRecorder(Recorder):
     """Records one run.
 
     Args:
-        run: its number in the recording.
-        writer: the writer of the recording.
-        path: the recording.
         sent: the number of its last request so far.
         recording: the recording if it was opened for this run alone, or None.
     """
@@ -477,6 +467,7 @@ class RunRecorder(Recorder):
         sent: int = 0,
         recording: Recording | None = None,
     ) -> None:
+        super().__init__()
         self.run, self.path = run, path
         self._writer, self._numbers, self._own = writer, count(sent + 1), recording
 
@@ -490,10 +481,6 @@ class RunRecorder(Recorder):
         """Write one attempt.
 
         Args:
-            ask: the question, with the earlier attempts.
-            mind: the spec of the mind.
-            reply: its answer.
-            decision: what the answer means.
             final: whether it decides; otherwise the question is asked again.
             durable: whether its user waits until it is on disk.
 
@@ -540,8 +527,6 @@ class RunRecorder(Recorder):
         """Write the end of the run, and flush everything to disk.
 
         Args:
-            problem: why it failed, or ``""``.
-            end_reason: why it ended, or ``""``.
             measures: computes its end measures; it is not called when the run failed.
 
         Raises:
@@ -563,41 +548,6 @@ class RunRecorder(Recorder):
             self._own = None
 
 
-class NoRecording(Recorder):
-    """Records nothing: for runs that can be repeated for free.
-
-    Args:
-        wanted: whether the user asked for no recording.
-    """
-
-    def __init__(self, *, wanted: bool = True) -> None:
-        self._wanted = wanted
-
-    def check_paid(self, mind: str) -> None:
-        """Refuse a paid question, unless the user asked for no recording."""
-        if not self._wanted:
-            raise RunError(
-                f"The mind {mind!r} costs money, and the run, which began with free minds only, is "
-                "not recorded. Give the model recording=PATH, or recording=False to keep nothing."
-            )
-
-    def record(
-        self, ask: Ask, mind: str, reply: Reply, decision: Decision, *, final: bool, durable: bool
-    ) -> None:
-        """Record nothing."""
-
-    def collect(self, round_: int, rows: Callable[[], RoundRows]) -> None:
-        """Record nothing."""
-
-    async def finish(
-        self,
-        problem: str = "",
-        end_reason: str = "",
-        measures: Callable[[], Mapping[str, Any]] = dict,
-    ) -> None:
-        """Record nothing."""
-
-
 Where = Recording | Recorder | str | Path | bool | None
 """The place of a recording: an open recording, which others may share, and which the caller closes;
 a recorder, such as that of a replay; a path; False for nowhere; None for a new file in `FOLDER` if
@@ -606,9 +556,6 @@ answers are paid for, otherwise nowhere."""
 
 def check_where(where: Any) -> None:
     """Check that a run can be recorded there.
-
-    Args:
-        where: the given place; see `Where`.
 
     Raises:
         ParameterError: for anything else.
@@ -621,22 +568,12 @@ def check_where(where: Any) -> None:
 
 
 def is_recorded(where: Where, *, paid: bool) -> bool:
-    """Whether a run is written to a file, as opposed to compared with one or left unrecorded.
-
-    Args:
-        where: the place of its recording.
-        paid: whether answers are paid for.
-    """
+    """Whether a run is written to a file, as opposed to compared with one or left unrecorded."""
     return isinstance(where, Recording | str | Path) or (where is None and paid)
 
 
 def open_recorder(where: Where, header: Callable[[], RunHeader], *, paid: bool) -> Recorder:
     """Enter a run in its recording.
-
-    Args:
-        where: the place of its recording.
-        header: creates the header of the run; it is called only if the run is recorded.
-        paid: whether answers are paid for.
 
     Raises:
         OutputError: when the recording cannot be written.
@@ -649,7 +586,7 @@ def open_recorder(where: Where, header: Callable[[], RunHeader], *, paid: bool) 
     if isinstance(where, Recording):
         return where.start(header())
     if isinstance(where, bool) or (where is None and not paid):
-        return NoRecording(wanted=where is not None)
+        return Recorder(wanted=where is not None)
     begun = header()
     recording = Recording(new_path(begun.scenario) if where is None else where)
     try:
@@ -693,9 +630,6 @@ class BatchWriter:
     def add(self, *statements: Statement) -> None:
         """Add rows, which are on disk after `LINGER_S`, or earlier with rows that are waited for.
 
-        Args:
-            statements: (SQL, row) each; the next commit holds all of them or none.
-
         Raises:
             RecordingError: when an earlier commit failed.
         """
@@ -704,9 +638,6 @@ class BatchWriter:
 
     def committed(self, *statements: Statement) -> asyncio.Future[None]:
         """Add rows, and commit all rows; one future for each waiter on the loop.
-
-        Args:
-            statements: (SQL, row) each; the next commit holds all of them or none.
 
         Raises:
             RecordingError: when an earlier commit failed; also by the future.

@@ -199,11 +199,7 @@ class StubMind(Mind):
         self._minds: dict[int, Mind | None] = {}
 
     def play_in(self, model: SmartModel) -> None:
-        """Decide as the classical minds of a model do.
-
-        Args:
-            model: the model, before its first round.
-        """
+        """Decide as the classical minds of a model do."""
         self._model = model
         if is_local(self.spec):
             self.answer_format = model.parameters["answer_format"] or "json"
@@ -319,10 +315,7 @@ def estimate(
     """Estimate the cost of runs of a scenario; see the module for the method.
 
     Args:
-        scenario: the model class.
         parameters: its parameters; `connection` and `recording` make no difference.
-        runs: the number of runs (at least 1).
-        prices: a user's own price file, or None.
 
     Raises:
         UsageError: for parameters or prices that cannot be used.
@@ -413,10 +406,7 @@ def _counted(rows: Array, model: SmartModel, longer: float, most_asks: float) ->
     """The asks in a run, and the characters of a prompt, from the asks of one question to one mind.
 
     Args:
-        rows: as in `StubMind.asked`.
-        model: the model of the dry run.
         longer: the factor by which a text can be longer than in the dry run.
-        most_asks: as of `_most_asks`.
     """
     played, most = model.round + 1, model.n_rounds
     ends = most if model.running else played
@@ -498,11 +488,6 @@ def with_context(
     A plain Mesa model is not played for this: its author's code runs once a run, and the server of
     a local model is restarted when a question needs a longer context.
 
-    Args:
-        connection: the connection; what it says of other runs still holds.
-        scenario: the model class.
-        parameters: its parameters.
-
     Raises:
         UsageError: for parameters that cannot be used.
     """
@@ -533,13 +518,7 @@ def with_context(
 
 
 def local_limit(spec: AnswerSpec, model: SmartModel, *, as_json: bool) -> int:
-    """The maximum number of tokens of an answer of a local model.
-
-    Args:
-        spec: the definition of a legal answer.
-        model: the model.
-        as_json: whether it is asked for JSON.
-    """
+    """The maximum number of tokens of an answer of a local model."""
     from sabm_mesa.minds.local import token_limit
 
     schema = spec.answer_schema(bounded=True) if as_json else None

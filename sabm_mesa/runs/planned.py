@@ -113,10 +113,6 @@ class RunSpec:
     ) -> SmartModel:
         """The model of the run, before its first round.
 
-        Args:
-            recording: its recording or recorder; False for none.
-            connection: how language models are reached.
-
         Raises:
             UsageError: for a value that cannot be used.
         """
@@ -130,10 +126,6 @@ class RunSpec:
 def find_runs(specs: Iterable[RunSpec], path: str | Path) -> dict[str, RecordedRun]:
     """Find planned runs in a recording.
 
-    Args:
-        specs: the plans.
-        path: the recording; it need not exist.
-
     Returns:
         Digest of the plan → its run, for the recorded plans; see `RecordedRun.finished`.
 
@@ -145,10 +137,6 @@ def find_runs(specs: Iterable[RunSpec], path: str | Path) -> dict[str, RecordedR
 
 def missing(specs: Sequence[RunSpec], path: str | Path) -> list[RunSpec]:
     """The plans without a finished run in a recording, their parents included.
-
-    Args:
-        specs: the plans.
-        path: the recording; it need not exist.
 
     Raises:
         RecordingError: when it is not a recording, or damaged.
@@ -206,7 +194,6 @@ def run_missing(
     Args:
         plans: recording → its plans.
         connection: how language models are reached; its budget also counts the recorded costs.
-        watch: called with the models every tenth of a second.
         counted: whether the budget counts the recorded costs already.
 
     Returns:
@@ -245,10 +232,6 @@ def run_missing(
 
 def spent_in(path: Path, prices: str | Path | None) -> Usage:
     """Return the cost of all runs of a recording; see `spent_before`.
-
-    Args:
-        path: the recording; it need not exist.
-        prices: a user's own price file, or None.
 
     Raises:
         RecordingError: when it cannot be read.

@@ -313,10 +313,6 @@ def play_tasks(
     on. A lost worker is replaced.
 
     Args:
-        free: runs without cost.
-        paid: runs with language models.
-        folder: the folder of the recordings, which exists.
-        place: where they are played.
         connection: how language models are reached, with the caps on all tasks together.
         watch: called with the number of finished runs.
 

@@ -228,11 +228,8 @@ def resume_models(
     """Models that repeat recorded runs, and continue interrupted ones.
 
     Args:
-        opened: the recording, to which they are written.
-        recorded: the runs.
         connection: how language models are reached; its budget counts new costs.
         minds: custom minds, by spec.
-        scenario: the model class, when it cannot be imported by its recorded name.
 
     Raises:
         RecordingError: when a run is in use, or the recording cannot be written.
@@ -293,7 +290,6 @@ def lost_before(recorded: Sequence[RecordedRun], prices: str | Path | None) -> U
 
     Args:
         recorded: runs of one recording; all runs started with them also count.
-        prices: a user's own price file, or None.
 
     Returns:
         Requests as `asks`, tokens and dollars; NaN dollars when a price is not known.
@@ -322,10 +318,6 @@ def spent_before(recorded: Sequence[RecordedRun], prices: str | Path | None) -> 
 
     An answer without reported tokens or without a known price counts at its highest possible cost,
     as during the run; so do lost answers (`lost_before`).
-
-    Args:
-        recorded: the runs, of one recording.
-        prices: a user's own price file, or None.
 
     Raises:
         RecordingError: when it cannot be read.
@@ -425,13 +417,8 @@ def planned_fork(
     """The run as it will be after the fork: everything is checked before anything is written.
 
     Args:
-        run: the run.
         at: the first round with the new parameters.
         new: parameter → value, in the form in which they are recorded.
-        tags: the tags of the new run.
-        minds: custom minds, by spec.
-        scenario: the model class, when it cannot be imported by its recorded name.
-        connection: how language models are reached; as recorded when None.
 
     Raises:
         UsageError: for a parameter that cannot change, or a value that cannot be used.

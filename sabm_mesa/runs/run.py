@@ -177,11 +177,7 @@ class Runs:
             faults.append(f"{name}: {what} cannot be drawn: {format_user_error(error)}")
 
     def pictures(self, faults: list[str] | None = None) -> dict[str, bytes]:
-        """The figures of the runs: file name → content, in the formats of `plot_style.look`.
-
-        Args:
-            faults: as of `figures`.
-        """
+        """The figures of the runs: file name → content, in the formats of `plot_style.look`."""
         figures: Mapping[str, Any] = {}
         with self._collecting("the figures", faults):
             figures = self.figures(faults)
@@ -251,14 +247,8 @@ def run_all(
     """Run a scenario several times; run i has the seed ``seed + i``.
 
     Args:
-        scenario: the model class.
-        parameters: its parameters, without the seed.
-        runs: the number of runs (at least 1).
         seed: the seed of the first run; drawn when None.
         first: the model of the first run, if it has been made without a recording.
-        recording: their recording.
-        connection: how language models are reached.
-        watch: called with the models every tenth of a second.
 
     Raises:
         UsageError: for parameters that cannot be used; then nothing has been run.
@@ -289,8 +279,6 @@ def run_models(
     Models with a common recording are entered in it together, all or none.
 
     Args:
-        models: the models.
-        watch: called with the models every tenth of a second.
         rounds: for each model the number of rounds to play; None: until its end.
 
     Raises:

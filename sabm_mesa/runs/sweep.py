@@ -161,13 +161,6 @@ def plan(
 ) -> list[RunSpec]:
     """The runs of a sweep; run i of each combination has the seed ``seed + i``.
 
-    Args:
-        model: the model class, or the name of a scenario.
-        vary: parameter → its values.
-        parameters: the other parameters.
-        runs: the number of runs per combination.
-        seed: the first seed.
-
     Returns:
         The plans, combination by combination, the last parameter changing fastest, and within each
         in the order of the seeds.

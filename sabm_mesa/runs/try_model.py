@@ -166,10 +166,6 @@ def _toml(value: Any) -> str:
 def probe_minds(specs: Sequence[str], connection: Connection) -> Iterator[ProbedModel]:
     """Ask each language model a few small questions.
 
-    Args:
-        specs: the minds.
-        connection: how endpoints are reached.
-
     Raises:
         MindSpecError: for a mind that is not a language model.
         UsageError: for an endpoint that does not exist.
@@ -305,11 +301,7 @@ def in_words(done: Reply) -> str:
 
 
 def entry_name(url: str | None) -> str:
-    """The name of an endpoint, made of its address.
-
-    Args:
-        url: the address; None for OpenAI's own.
-    """
+    """The name of an endpoint, made of its address."""
     host = urlsplit(url or OPENAI_URL).hostname or ""
     parts = [part for part in host.split(".") if part not in {"api", "www"}]
     numbers = not parts or all(part.isdigit() for part in parts) or ":" in host
@@ -321,7 +313,6 @@ def write_entries(path: Path, findings: Sequence[ProbedModel]) -> list[str]:
     """Add entries to a file of endpoints.
 
     Args:
-        path: the file; it is created when it does not exist.
         findings: models that answered; those with an entry in the file are left out.
 
     Returns:
@@ -444,12 +435,8 @@ def try_model(
     """Ask a language model the questions of a scenario in every answer format.
 
     Args:
-        scenario: the model class.
         parameters: the parameters of a run; minds and the answer format are ignored.
-        spec: the mind, a language model.
-        connection: how it is reached, with its caps.
         times: the number of questions of each kind in each form.
-        forms: the forms.
         progress: called after each answer.
 
     Raises:
@@ -496,10 +483,6 @@ def sit_exam(
     """Let a mind sit the preliminary test of a scenario.
 
     Args:
-        exam: the test.
-        scenario: the scenario.
-        spec: the mind.
-        connection: how it is reached, with its caps.
         times: the number of problems of each kind, if the test does not set it.
         settings: parameters of the run that replace those of the test.
 

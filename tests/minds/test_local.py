@@ -161,12 +161,12 @@ def test_one_of_several_needs_a_count_behind_its_options() -> None:
         ("treads=2", "no option 'treads=2': options are threads, slots, context"),
         ("threads=two", "no option 'threads=two'"),
         ("threads=1&threads=2", "no option 'threads=2'"),
-        ("threads=0", "threads must be a whole number from 1 to 1024 (got 0)"),
+        ("threads=0", "threads must be a whole number from 1 to 1024, or none (got 0)"),
         (
             "context=2000000000",
-            "context must be a whole number from 256 to 131072 (got 2.00e+9)",
+            "context must be a whole number from 256 to 131072, or none (got 2.00e+9)",
         ),
-        ("context=10", "context must be a whole number from 256 to 131072 (got 10)"),
+        ("context=10", "context must be a whole number from 256 to 131072, or none (got 10)"),
     ],
 )
 def test_options_that_cannot_be_used_are_one_line(

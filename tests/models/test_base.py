@@ -32,7 +32,7 @@ from sabm_mesa.errors import (
 )
 from sabm_mesa.models.base import RoundCollector, close_models
 from sabm_mesa.models.registry import SCENARIOS, scenario
-from sabm_mesa.recording.writing import NoRecording
+from sabm_mesa.recording.writing import Recorder
 from tests.core.support import Cell, Priced, Tiny, Waiting, rows, tiny
 from tests.models.support import assert_same, frames
 
@@ -301,7 +301,7 @@ def test_no_mind_is_paid_in_a_run_that_is_not_recorded_unless_that_is_wanted(tmp
     assert asked == [1, 1]
 
 
-class FullDisk(NoRecording):
+class FullDisk(Recorder):
     """A recorder that cannot write how a run ended."""
 
     async def finish(

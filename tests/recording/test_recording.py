@@ -543,13 +543,13 @@ def test_values_are_checked_once_while_a_recording_stays_as_it_is(
     path = tmp_path / "r.sqlite"
     KeynesianBeautyContest(n_players=2, n_rounds=1, rng=1, recording=path).run_model()
     checked = []
-    real = checking.check_runs
+    real = checking.check_rows
 
-    def counted(connection: sqlite3.Connection) -> None:
+    def counted(connection: sqlite3.Connection, kinds: tuple[type, ...]) -> None:
         checked.append(path.stat().st_mtime_ns)
-        real(connection)
+        real(connection, kinds)
 
-    monkeypatch.setattr(checking, "check_runs", counted)
+    monkeypatch.setattr(checking, "check_rows", counted)
     frames = Recorded(path)
     frames.runs()
     frames.runs()

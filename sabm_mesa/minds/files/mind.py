@@ -191,8 +191,6 @@ def file_mind_maker(
     """The function that gives each agent its mind from a file.
 
     Args:
-        spec: ``py:FILE`` or ``py:FILE:NAME``.
-        module: the module of the scenario.
         recorded: the recorded SHA-256 of the file; None allows any.
 
     Raises:

@@ -36,10 +36,6 @@ class FileProcess:
     """A process with the minds of a file, which ends with this object.
 
     It starts with the first question, and again after a loss.
-
-    Args:
-        command: the beginning of its command line, such as a sandbox.
-        environment: its environment variables.
     """
 
     def __init__(self, command: tuple[str, ...], environment: Items) -> None:

@@ -120,7 +120,6 @@ def files_in(folder: Path, *, modules: bool) -> list[Path]:
     Left out are other folders, hidden files, links (which may lead elsewhere) and recordings.
 
     Args:
-        folder: the folder.
         modules: whether other files than modules are left out, too.
     """
     try:

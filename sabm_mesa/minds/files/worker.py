@@ -80,9 +80,6 @@ class MindOfAgent:
     """The mind of one agent.
 
     Args:
-        module: the name of its own module.
-        source: the content of its file.
-        path: the file.
         name: the name of the class or function; ``""``: the only mind.
         seed: the seed of Python's and numpy's own random numbers.
         book: the prompts of the run, pickled; empty when nothing will be asked.
