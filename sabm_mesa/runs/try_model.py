@@ -19,7 +19,7 @@ import math
 import re
 import statistics
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -38,6 +38,7 @@ from sabm_mesa.errors import (
     ParameterError,
     SabmError,
     key,
+    one_line,
 )
 from sabm_mesa.llm import Budget, Client, Connection, Endpoint, Request, connect
 from sabm_mesa.llm.endpoints import OPENAI_URL, is_secret, read_endpoints
@@ -453,17 +454,17 @@ def try_model(
     outcome = Trial(spec, scenario.scenario_name, default=default)
     given = {"rng": 0, **parameters, "max_attempts": 1}
     for form in forms:
-        asked = _Asked(form, times, progress)
+        left, rows = defaultdict[str, int](lambda: times), dict[str, Tried]()
         given["answer_format"] = form
         services = {"connection": connection, "recording": False}
         model = scenario(**{**given, **services, "minds": spec})
         for agent in model.population:
-            agent.mind = _TriedMind(agent.mind, asked)
+            agent.mind = _TriedMind(agent.mind, form, left, rows, progress)
         started = time.perf_counter()
         while model.running and model.round + 1 < ROUNDS:
             model.step()
         outcome.wall_s[form] = time.perf_counter() - started
-        outcome.tried += asked.rows.values()
+        outcome.tried += rows.values()
         model.close()
     chosen = {**parameters, "minds": spec, "answer_format": outcome.best, "connection": connection}
     total = estimate(scenario, chosen).total
@@ -498,48 +499,28 @@ def sit_exam(
     return exam.marks(model)
 
 
-class _Asked:
-    """The answers in one form."""
-
-    def __init__(self, form: Format, times: int, progress: Callable[[Tried], object]) -> None:
-        self.form, self._times, self._progress = form, times, progress
-        self._taken: Counter[str] = Counter()
-        self.rows: dict[str, Tried] = {}
-
-    def takes(self, question: str) -> bool:
-        """Whether the model is asked a question again."""
-        self._taken[question] += 1
-        return self._taken[question] <= self._times
-
-    def add(self, ask: Ask, reply: Reply) -> bool:
-        """Count an answer, and return whether it can be used."""
-        row = self.rows.setdefault(ask.name, Tried(ask.name, self.form))
-        row.answers += 1
-        row.tokens += reply.completion_tokens
-        row.seconds += reply.latency_s
-        if isinstance(reply.answer, str):
-            reply.answer = split_thoughts(reply.answer).answer
-        try:
-            ask.read(reply)
-        except InvalidAnswer as problem:
-            row.reason = row.reason or " ".join(ask.book.reason(problem).split())
-            valid = False
-        else:
-            row.valid += 1
-            valid = True
-        self._progress(row)
-        return valid
-
-
 class _TriedMind(Mind):
-    """Lets the model answer the first questions; examples of legal answers answer the others."""
+    """Lets the model answer the first questions; examples of legal answers answer the others.
+
+    Args:
+        left: question → how often it is still asked; all agents share it.
+        rows: question → its answers so far; all agents share it.
+    """
 
     paid = False
 
-    def __init__(self, tried: Mind, asked: _Asked) -> None:
-        self.spec, self.answer_format = tried.spec, asked.form
+    def __init__(
+        self,
+        tried: Mind,
+        form: Format,
+        left: dict[str, int],
+        rows: dict[str, Tried],
+        progress: Callable[[Tried], object],
+    ) -> None:
+        self.spec, self.answer_format = tried.spec, form
         self.enforces_json = tried.enforces_json
-        self._tried, self._asked = tried, asked
+        self._tried, self._form = tried, form
+        self._left, self._rows, self._progress = left, rows, progress
 
     async def answer(self, ask: Ask) -> Reply | object:
         """Let the model answer while the trial needs answers.
@@ -547,10 +528,23 @@ class _TriedMind(Mind):
         Raises:
             LLMError: when the model could not be asked.
         """
-        if self._asked.takes(ask.name):
+        if self._left[ask.name]:
+            self._left[ask.name] -= 1
             reply = await self._tried.answer(ask)
             assert isinstance(reply, Reply)
-            if self._asked.add(ask, reply):
+            row = self._rows.setdefault(ask.name, Tried(ask.name, self._form))
+            row.answers += 1
+            row.tokens += reply.completion_tokens
+            row.seconds += reply.latency_s
+            reply.answer = split_thoughts(str(reply.answer)).answer
+            try:
+                ask.read(reply)
+            except InvalidAnswer as problem:
+                row.reason = row.reason or one_line(ask.book.reason(problem))
+                self._progress(row)
+            else:
+                row.valid += 1
+                self._progress(row)
                 return reply
         example: object = ask.spec.example(ask.rng)
         return example
