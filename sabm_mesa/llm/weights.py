@@ -114,7 +114,8 @@ def available() -> list[Weights]:
     for note in folder().glob(f"*{_ENDING}.json"):
         with suppress(OSError, ValueError):
             weights = TypeAdapter(Weights).validate_json(note.read_bytes())
-            by_name[weights.name] = weights
+            if weights.is_there:
+                by_name[weights.name] = weights
     by_name[IN_THE_BOX] = BOX
     return [by_name[name] for name in sorted(by_name)]
 

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sabm_mesa.core.answers import (
     Decision,
@@ -24,11 +24,14 @@ from sabm_mesa.core.answers import (
     Reply,
     replace_surrogates,
 )
-from sabm_mesa.core.asks import Ask, SentNotes
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.thoughts import join_thoughts, split_thoughts
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import MindError, MindSpecError, SabmError
+
+if TYPE_CHECKING:
+    from sabm_mesa.recording import Recorder
 
 OF_OWN = ("instant", "paid", "informed", "answer_format", "answer", "digest", "remember")
 """Attributes of `Mind` that a custom object may override."""
@@ -178,21 +181,6 @@ def name_of(mind: object) -> str:
     return mind if isinstance(mind, str) else str(getattr(mind, "spec", type(mind).__name__))
 
 
-class SupportsRecord(Protocol):
-    """Interface of an object that writes attempts: a recorder."""
-
-    def requests_of(self, ask: Ask, mind: str) -> SentNotes | None:
-        """Writes the rows of the requests for an ask; None without a recording."""
-
-    def check_paid(self, mind: str) -> None:
-        """Check that paid answers are recorded, before a mind is asked for one."""
-
-    def record(
-        self, ask: Ask, mind: str, reply: Reply, decision: Decision, *, final: bool, durable: bool
-    ) -> Awaitable[None] | None:
-        """Write one attempt; with `durable`, return a future that is done when it is on disk."""
-
-
 class SupportsAsks(Protocol):
     """Interface of a model in which minds are asked.
 
@@ -207,7 +195,7 @@ class SupportsAsks(Protocol):
     in_flight: int
 
     @property
-    def recorder(self) -> SupportsRecord:
+    def recorder(self) -> Recorder:
         """The recorder that writes every attempt before its decision is used."""
 
 

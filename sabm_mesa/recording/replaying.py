@@ -20,8 +20,17 @@ from sabm_mesa.recording.store import RunHeader, reporting_damage
 from sabm_mesa.recording.writing import Recorder, RequestRows, RoundRows, RunRecorder
 
 _SHOWN = 60
-_COMPARED = ("name", "mind", "position", "raw", "value", "reasoning", "reason")
-"""The columns of an attempt that must be equal in a replay, after its request."""
+_COMPARED = {
+    "name": "{then!r} was asked, and now {now!r}",
+    "mind": "{then} was asked, and now {now}",
+    "position": "it was asked in turn {then}, and now in turn {now}",
+    "raw": "{mind} answered {old}, and now {new}",
+    "value": "the answer was read as {old}, and now {new}",
+    "reasoning": "the reasoning was {old}, and now {new}",
+    "reason": "the reason against it was {old}, and now {new}",
+}
+"""The columns of an attempt that must be equal in a replay, after its request, and the words for a
+difference."""
 
 
 class ReplayRecorder(Recorder):
@@ -210,12 +219,13 @@ class ReplayRecorder(Recorder):
             )
 
     def _compare(self, ask: Ask, now: AskRow, then: AskRow) -> None:
-        for column in _COMPARED:
+        for column, words in _COMPARED.items():
             if column == "raw" and then.request is not None:
                 self._same_request(ask, now, then)
             before, after = getattr(then, column), getattr(now, column)
             if before != after:
-                raise self._differs(ask, _difference(column, before, after, now.mind))
+                shown = {"old": _short(before), "new": _short(after), "mind": now.mind}
+                raise self._differs(ask, words.format(then=before, now=after, **shown))
 
     def _differs(self, ask: Ask, what: str) -> ReplayMismatch:
         return ReplayMismatch(f"{self.recorded.name} differs at {ask.key}: {what}.")
@@ -259,26 +269,6 @@ class ReplayRecorder(Recorder):
             )
 
 
-def _difference(column: str, old: Any, new: Any, mind: str) -> str:
-    """Describe a difference of a column of `_COMPARED`."""
-    match column:
-        case "name":
-            return f"{old!r} was asked, and now {new!r}"
-        case "mind":
-            return f"{old} was asked, and now {new}"
-        case "position":
-            return f"it was asked in turn {old}, and now in turn {new}"
-        case "raw":
-            return f"{mind} answered {_short(old)}, and now {_short(new)}"
-        case "value":
-            what = "the answer was read as"
-        case "reasoning":
-            what = "the reasoning was"
-        case _:
-            what = "the reason against it was"
-    return f"{what} {_short(old)}, and now {_short(new)}"
-
-
 def first_difference(then: Chat, now: Chat) -> str:
     """Describe the first difference of two requests; ``""`` when there is none."""
     for number, (old, new) in enumerate(zip(then, now, strict=False)):
@@ -314,9 +304,10 @@ def _around(text: str, other: str) -> str:
     return _short(text) if len(text) <= _SHOWN or not start else f'"…{_short(text[start:])[1:]}'
 
 
-def _short(text: str | None) -> str:
-    if text is None:
+def _short(value: object) -> str:
+    if value is None:
         return "nothing"
+    text = str(value)
     return f'"{text if len(text) <= _SHOWN else text[:_SHOWN] + "…"}"'
 
 
