@@ -302,42 +302,6 @@ class Recorded:
                 raise UnknownName("attempt", words, ())
             return moment.chat(row[0])
 
-    def chats(self, run: int, round: int) -> dict[tuple[str, int, int, int], list[tuple[str, str]]]:  # noqa: A002
-        """The chats of all attempts of a round, exactly as sent.
-
-        Args:
-            run: the run.
-            round: the round, from 0.
-
-        Returns:
-            (phase, agent, call, attempt) → (role, content) of each message; none when nothing was
-            sent.
-        """
-        query = f"SELECT {', '.join(KEY[2:])}, messages FROM answers WHERE run = ? AND round = ?"
-        with self._moment(run) as moment:
-            rows = moment.connection.execute(query, (run, round))
-            return {tuple(key): moment.chat(sent) for *key, sent in rows}
-
-    def of_agent(self, run: int, agent: int, rounds: range) -> dict[str, pd.DataFrame]:
-        """The asks and data of one agent in some rounds, and all messages in them.
-
-        Args:
-            run: the run.
-            agent: the agent.
-            rounds: the rounds, one after another, from 0.
-
-        Returns:
-            For these rounds the ``asks`` and ``agent_data`` of the agent, and the ``messages`` of
-            all agents, in the form of the methods of these names.
-        """
-        with self._at_one_moment(run) as now:
-            data = now.agent_data(run, rounds)
-            return {
-                "asks": now.asks(False, run, rounds, agent),
-                "agent_data": data[data["agent"] == agent],
-                "messages": now.messages(run, rounds),
-            }
-
     def frames(self, messages: bool = False) -> dict[str, pd.DataFrame]:
         """All six frames, from one moment.
 
@@ -347,7 +311,9 @@ class Recorded:
         Returns:
             Name of the method → its frame.
         """
-        with self._at_one_moment() as now:
+        with self._moment() as moment:
+            now = Recorded(self.path)
+            now._held = moment
             return {
                 "runs": now.runs(),
                 "asks": now.asks(messages),
@@ -400,14 +366,6 @@ class Recorded:
             if run is not None and run not in runs:
                 raise UnknownName("run", run, map(str, runs))
             yield _Moment(connection, ended)
-
-    @contextmanager
-    def _at_one_moment(self, run: int | None = None) -> Iterator[Recorded]:
-        """The same recording, all of whose frames are from one moment."""
-        with self._moment(run) as moment:
-            now = Recorded(self.path)
-            now._held = moment
-            yield now
 
 
 @dataclass(frozen=True)

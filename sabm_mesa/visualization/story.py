@@ -74,7 +74,13 @@ def story_of(source: Source, agent: int, round_: int) -> dict[str, Any]:
     frames: Mapping[str, pd.DataFrame] = {}
     if shown_rounds:
         source.flush()
-        frames = Recorded(source.path, check=False).of_agent(source.run, agent, shown_rounds)
+        recorded = Recorded(source.path, check=False)
+        data = recorded.agent_data(source.run, shown_rounds)
+        frames = {
+            "asks": recorded.asks(run=source.run, rounds=shown_rounds, agent=agent),
+            "agent_data": data[data["agent"] == agent],
+            "messages": recorded.messages(source.run, shown_rounds),
+        }
     chapters = [_chapter(model, agent, n, frames) for n in shown_rounds]
     shown = [chapter for chapter in chapters if chapter["events"] or chapter["outcome"]]
     earlier = count(shown_rounds.start, "earlier round") if shown_rounds.start else ""
@@ -93,12 +99,9 @@ def exchange_of(source: Source, agent: int, place: Place) -> list[dict[str, Any]
     """
     round_, phase, call = place
     recorded = Recorded(source.path, check=False)
-    asks = recorded.of_agent(source.run, agent, range(round_, round_ + 1))["asks"]
+    asks = recorded.asks(True, source.run, range(round_, round_ + 1), agent)
     tried = asks[(asks["phase"] == phase) & (asks["call"] == call)].sort_values("attempt")
-    return [
-        rounds.attempt(row, recorded.chat(source.run, round_, phase, agent, call, row["attempt"]))
-        for row in rounds.records(tried)
-    ]
+    return [rounds.attempt(row) for row in rounds.records(tried)]
 
 
 def _facts(

@@ -275,15 +275,12 @@ def test_what_one_agent_was_asked_in_some_rounds(played) -> None:
     tiny(n=3, n_rounds=4, minds=Priced(answer), rng=6, recording=path).run_model()
     recorded = Recorded(path)
 
-    found = recorded.of_agent(1, 2, range(1, 3))
+    found = recorded.asks(run=1, rounds=range(1, 3), agent=2)
 
-    assert len(found["asks"]) > 0
-    for name, all_ in (("asks", recorded.asks(run=1)), ("agent_data", recorded.agent_data(1))):
-        expected = all_[(all_["agent"] == 2) & all_["round"].isin([1, 2])]
-        pd.testing.assert_frame_equal(
-            found[name].reset_index(drop=True), expected.reset_index(drop=True)
-        )
-    assert found["messages"].empty
+    assert len(found) > 0
+    asks = recorded.asks(run=1)
+    expected = asks[(asks["agent"] == 2) & asks["round"].isin([1, 2])]
+    pd.testing.assert_frame_equal(found, expected.reset_index(drop=True))
 
 
 # Messages.

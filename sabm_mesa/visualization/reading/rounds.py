@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -41,18 +40,18 @@ def phases_of(run: RunData) -> list[str]:
         return ["communicate", "plan"]
 
 
-def attempt(row: dict[str, Any], chat: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def attempt(row: dict[str, Any]) -> dict[str, Any]:
     """An attempt with its request and its response.
 
     The result has ``messages`` (role and content as sent), ``raw`` (the answer as received),
     ``came``, ``thoughts``, ``reasoning``, ``valid``, ``reason`` and ``facts`` (name and value).
 
     Args:
-        row: the attempt's row in the asks.
-        chat: role and content of each message that was sent.
+        row: the attempt's row in the asks, with its messages.
     """
+    sent = json.loads(text(row["messages"]) or "[]")
     return {
-        "messages": [list(message) for message in chat],
+        "messages": [[message["role"], message["content"]] for message in sent],
         "raw": text(row["raw"]),
         "came": row["raw"] is not None and not _none(row["raw"]),
         "thoughts": text(row["thoughts"]),
@@ -69,11 +68,11 @@ def exchanges_in(run: RunData, round_: int) -> list[dict[str, Any]]:
     Raises:
         RecordingError: when the recording cannot be read.
     """
-    chats = Recorded(run.recorded.path).chats(run.recorded.run, round_)
+    rounds = range(round_, round_ + 1)
+    asks = Recorded(run.recorded.path).asks(True, run.recorded.run, rounds)
     attempts: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
-    for row in records(run.asks_of(round_).sort_values("attempt")):
-        key = (row["phase"], row["agent"], row["call"])
-        attempts.setdefault(key, []).append(attempt(row, chats[*key, row["attempt"]]))
+    for row in records(asks.sort_values("attempt")):
+        attempts.setdefault((row["phase"], row["agent"], row["call"]), []).append(attempt(row))
     return [
         {**ask, "exchange": attempts[ask["phase"], ask["agent"], ask["call"]]}
         for ask in asks_of(run, round_)
