@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sabm_mesa.describe.docstrings import spec_sheet
+from sabm_mesa.describe.texts import odd_file
 from sabm_mesa.errors import UnknownName
 from sabm_mesa.models.registry import (
     SCENARIOS,
@@ -34,6 +36,16 @@ def test_a_place_is_known_when_it_is_registered() -> None:
         assert model_at(place) is scenario(name)
     assert model_at("subprocess:Popen") is None
     assert model_at("") is None
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_the_docstring_of_a_module_is_short_since_the_rules_are_in_odd_toml(name: str) -> None:
+    sheet = spec_sheet(scenario(name))
+
+    assert len(sheet.splitlines()) <= 25
+    assert "Unreadable answers" in sheet
+    assert "Source" in sheet
+    assert odd_file(scenario(name)).is_file()
 
 
 @pytest.mark.parametrize("name", UNLISTED)

@@ -25,7 +25,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 BOARDS = {
     "kbc": "line", "beauty-contest": "line", "bertrand": "prices", "evacuation": "map",
-    "fishery": "lake", "pasture": "lake", "pollution": "lake", "public-goods": "pot",
+    "fishery": "stock", "pasture": "stock", "pollution": "stock", "public-goods": "pot",
     "games": "matrix",
 }  # fmt: skip
 ROUNDS = 3

@@ -23,7 +23,7 @@ def board(ask: Ask) -> dict[str, Any] | None:
     facts = ask.facts
     unit = UNITS[facts.wording]
     return {
-        "kind": "lake",
+        "kind": "stock",
         "stock": facts.stock,
         "capacity": facts.capacity,
         "unit": unit,

@@ -130,7 +130,7 @@
       const slide = slider(board, field);
       return [[svg, slide.element], (value) => { slide.follow(value); price.textContent = value === "" ? "?" : value; }];
     },
-    lake(board, field) {
+    stock(board, field) {
       const wide = width(), height = (units) => 130 * Math.max(0, units) / board.capacity;
       const words = h("figcaption", {}), surface = 150 - height(board.stock);
       const level = s("rect", { x: 2, y: surface, width: wide - 4, height: height(board.stock), rx: 12, fill: "#0072b2", opacity: .35 });
