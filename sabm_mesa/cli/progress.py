@@ -35,23 +35,8 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 
-def bar_counting(what: str) -> Bar:
-    """Return a progress bar on standard error that disappears at the end; none in a file."""
-    console = Console(stderr=True)
-    return Bar(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn(what, markup=False),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-
-
 class Progress:
-    """Shows rounds, asks, tokens and dollars on standard error during runs.
+    """Shows rounds, asks, tokens and dollars on standard error during runs; nothing in a file.
 
     Attributes:
         asks: the number of answered questions.
@@ -60,9 +45,19 @@ class Progress:
     """
 
     def __init__(self, name: str, runs: int) -> None:
-        self.name, self.asks, self.paid = name, 0, False
+        self.asks, self.paid = 0, False
         self.notice: Callable[[], str] = str
-        self._bar = bar_counting("{task.fields[what]}")
+        console = Console(stderr=True)
+        self._bar = Bar(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[what]}", markup=False),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
         label = one_line(f"{name}, {runs} runs" if runs > 1 else name)
         self._task = self._bar.add_task(label, total=None, what="rounds · 0 asks")
 

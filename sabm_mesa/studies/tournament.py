@@ -294,22 +294,6 @@ class Tournament:
     reasons: pd.DataFrame
     matrix: pd.DataFrame
 
-    def _facts(self) -> dict[str, Any]:
-        """The same for the same seeds and files."""
-        score = self.score
-        return {
-            "scenario": self.scenario.scenario_name,
-            "parameters": self.sweep.parameters,
-            "format": PAIRS if score.pairs else POPULATION,
-            "agents": self.agents,
-            "score": score.label,
-            "lower_is_better": score.lower_is_better,
-            "seeds": self.sweep.seeds,
-            "runs": len(self.sweep.specs),
-            "entrants": [asdict(entrant) for entrant in self.entered],
-            "cost_usd": float(self.sweep.runs["cost_usd"].sum(skipna=False)),
-        }
-
     def report(self) -> Report:
         """The report: the tables ``ranking``, ``matrix``, ``reasons`` and ``games``."""
         score = self.score
@@ -318,8 +302,7 @@ class Tournament:
         kept = len(self.sweep.specs) - self.sweep.ran
         before = f" (from before: {kept})" if kept else ""
         subtitle = f"{self.scenario.title} · seeds a seating: {len(self.sweep.seeds)}"
-        facts = self._facts()
-        spent = facts["cost_usd"]
+        spent = float(self.sweep.runs["cost_usd"].sum(skipna=False))
         prices = "The price of a model is not known: list it in a price file (--prices)."
         paid = f" Spent on these runs in all: ${spent:.4f}." if spent > 0 else ""
         matrix = self.matrix.rename_axis("entrant").rename_axis(columns=None).reset_index()
@@ -342,7 +325,13 @@ class Tournament:
                 Table("games", self.games, {}),
             ],
             {"ranking": self._picture(label, subtitle)},
-            facts,
+            {
+                "scenario": self.scenario.scenario_name, "parameters": self.sweep.parameters,
+                "format": PAIRS if score.pairs else POPULATION, "agents": self.agents,
+                "score": score.label, "lower_is_better": score.lower_is_better,
+                "seeds": self.sweep.seeds, "runs": len(self.sweep.specs),
+                "entrants": [asdict(entrant) for entrant in self.entered], "cost_usd": spent,
+            },
         )  # fmt: skip
 
     def _picture(self, label: str, subtitle: str) -> Figure:
