@@ -1,5 +1,5 @@
 """All scenarios in the browser: ``solara run examples/viewer.py``."""
 
-from sabm_mesa.visualization.app import routes
+from sabm_mesa.visualization.viewer.app import routes
 
 __all__ = ["routes"]

@@ -218,10 +218,9 @@ def files(package: Package) -> list[Deed]:
 
 @rule
 def viewer(package: Package) -> list[Deed]:
-    """Only visualization/ and pages of scenarios import Solara, or mesa.visualization."""
+    """Only visualization/viewer imports Solara, or mesa.visualization."""
     libraries = ("solara", "reacton", "mesa.visualization")
-    found = [i for i in package.imports if i.of(*libraries) and not i.by("visualization")]
-    return [i for i in found if not is_file_of_a_scenario(i.module, "page")]
+    return [i for i in package.imports if i.of(*libraries) and not i.by("visualization.viewer")]
 
 
 @rule

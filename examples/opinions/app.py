@@ -3,6 +3,6 @@
 from pathlib import Path
 
 from sabm_mesa.models.registry import load
-from sabm_mesa.visualization.pages.scenario import View
+from sabm_mesa.visualization.viewer.scenario import View
 
 page = View(load(str(Path(__file__).with_name("opinions.py"))))

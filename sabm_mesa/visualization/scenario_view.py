@@ -7,14 +7,9 @@ column.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from solara.server.kernel_context import without_context
-
-from sabm_mesa.analysis import plot_style as style
-from sabm_mesa.analysis.charts import Chart, column_charts, counted, thumbnail
+from sabm_mesa.analysis.charts import Chart, column_charts, counted
 from sabm_mesa.analysis.pictures import Scene
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import parameters_of
@@ -55,18 +50,6 @@ class Said(NamedTuple):
     text: str
     sender: int = -1
     to: tuple[int, ...] | None = None
-
-
-class CardPicture(NamedTuple):
-    """The picture of a scenario on the home page.
-
-    Attributes:
-        title: a description of its content.
-        png: the picture, of lines and areas on white; a dark page inverts its lightness.
-    """
-
-    title: str
-    png: bytes
 
 
 class ScenarioView:
@@ -176,28 +159,14 @@ class ScenarioView:
         """Initial values of the controls that differ from the defaults."""
         return dict(self._page.start)
 
-    def card(self) -> CardPicture:
-        """The picture of the scenario on the home page: a run with classical minds."""
+    def card(self) -> Chart:
+        """The chart of the scenario on the home page: a run with classical minds."""
         default = parameters_of(self.scenario)["n_rounds"].default
         usual: dict[str, Any] = {"n_rounds": min(default or CARD_ROUNDS, CARD_ROUNDS)}
         model = self.scenario(**usual | dict(self._page.card_run), rng=1, recording=False)
         model.run_model()
         charts = self.charts(model, model.model_frame(), model.agent_frame())
-        chart = next((c for c in charts if c.name == self._page.card_chart), charts[0])
-        with painting():
-            title = f"{self.scenario.title}: {chart.title}"
-            return CardPicture(title, style.to_png(thumbnail(chart)))
-
-
-@contextmanager
-def painting() -> Iterator[None]:
-    """A context for making and drawing figures, in one thread at a time and outside of pages.
-
-    Solara can give each page its own matplotlib settings, which disappear with the page. A figure
-    drawn in another thread at that moment would find no settings.
-    """
-    with style.drawing_lock, without_context():
-        yield
+        return next((c for c in charts if c.name == self._page.card_chart), charts[0])
 
 
 class Heard:

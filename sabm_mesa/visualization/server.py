@@ -33,7 +33,7 @@ PROXIES = "FORWARDED_ALLOW_IPS"
 EVERYWHERE = {"0.0.0.0": "192.0.2.1", "::": "2001:db8::1"}
 """Wildcard address → an address from the documentation range, to find the network route."""
 SETTINGS = {
-    "SOLARA_APP": "sabm_mesa.visualization.app",
+    "SOLARA_APP": "sabm_mesa.visualization.viewer.app",
     "SOLARA_MODE": "production",
     "SOLARA_CHECK_HOOKS": "off",  # the tests check them; it is slow
     "SOLARA_KERNEL_CULL_TIMEOUT": "1h",
@@ -84,8 +84,8 @@ def serve(
     places = [(host, port), ("127.0.0.1", port + 1)] if is_open else [(host, port)]
     os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
 
-    from sabm_mesa.visualization.app import close_all
-    from sabm_mesa.visualization.viewer import viewer_app
+    from sabm_mesa.visualization.viewer.app import close_all
+    from sabm_mesa.visualization.viewer.site import viewer_app
     from sabm_mesa.visualization.web.app import network_app
 
     viewer, network, at_viewer = viewer_app(), network_app(), places[-1][1]

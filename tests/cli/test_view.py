@@ -80,7 +80,7 @@ def test_where_others_come_the_viewer_has_a_port_of_its_own(
     monkeypatch.setattr(server, "_listen", lambda *place: listened.append(place))
     monkeypatch.setattr(server, "_run", lambda *_: None)
     viewer = SimpleNamespace(viewer_app=lambda: None)
-    monkeypatch.setitem(sys.modules, "sabm_mesa.visualization.viewer", viewer)
+    monkeypatch.setitem(sys.modules, "sabm_mesa.visualization.viewer.site", viewer)
     server.serve(host, 9000, "/scenario/kbc", ready=said.append)
     assert done.wait(10)
     start = f"http://localhost:{viewer_port}/scenario/kbc?key="

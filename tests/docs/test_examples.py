@@ -9,7 +9,7 @@ import pytest
 import sabm_mesa
 from sabm_mesa.models.registry import load
 from sabm_mesa.testing import check_scenario
-from sabm_mesa.visualization.pages.scenario import View
+from sabm_mesa.visualization.viewer.scenario import View
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDERS = sorted(app.parent for app in EXAMPLES.glob("*/app.py"))

@@ -16,7 +16,8 @@ from solara.server.kernel import Kernel
 from solara.server.kernel_context import PageStatus, VirtualKernelContext
 
 from sabm_mesa.models.registry import SCENARIOS, scenario
-from sabm_mesa.visualization import app, run_controller
+from sabm_mesa.visualization import run_controller
+from sabm_mesa.visualization.viewer import app
 
 pytestmark = pytest.mark.check_once
 WAIT_S = 60.0

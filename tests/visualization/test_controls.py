@@ -16,7 +16,7 @@ from sabm_mesa import (
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.errors import ParameterError, UsageError
 from sabm_mesa.models.games.rules import library
-from sabm_mesa.visualization.controls import LEFT_OUT, controls_of, parameters_from
+from sabm_mesa.visualization.viewer.controls import LEFT_OUT, controls_of, parameters_from
 
 MODELS = [BertrandCompetition, EmergencyEvacuation, Fishery, KeynesianBeautyContest]
 

@@ -12,10 +12,11 @@ from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import MindSpecError, RecordingError, UsageError
 from sabm_mesa.runs.game import Game, Games, with_others
 from sabm_mesa.visualization.labels import whole_in
-from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.reading import store
 from sabm_mesa.visualization.run_controller import RunController
-from sabm_mesa.visualization.scenario_view import Heard, ScenarioView, painting
+from sabm_mesa.visualization.scenario_view import Heard, ScenarioView
+from sabm_mesa.visualization.viewer.html import painting
+from sabm_mesa.visualization.viewer.page_state import PageState
 from tests.visualization.test_run_controller import WAIT_S, Slow, wait_for
 
 

@@ -12,9 +12,9 @@ from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.errors import MindSpecError
 from sabm_mesa.llm import close_all
 from sabm_mesa.models.registry import SCENARIOS, scenario
-from sabm_mesa.visualization.controls import controls_of, parameters_from
-from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.scenario_view import ScenarioView
+from sabm_mesa.visualization.viewer.controls import controls_of, parameters_from
+from sabm_mesa.visualization.viewer.page_state import PageState
 from tests.llm_server import LLMServer
 
 pytestmark = pytest.mark.check_once

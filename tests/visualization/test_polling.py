@@ -9,7 +9,7 @@ import solara
 from solara.server.kernel import Kernel
 from solara.server.kernel_context import VirtualKernelContext
 
-from sabm_mesa.visualization.polling import use_poll
+from sabm_mesa.visualization.viewer.polling import use_poll
 
 
 def test_a_component_is_drawn_when_its_data_change_and_no_more_when_it_is_gone() -> None:

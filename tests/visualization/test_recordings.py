@@ -32,7 +32,7 @@ from sabm_mesa.visualization.labels import error_line, number
 from sabm_mesa.visualization.middleware import RequestMiddleware
 from sabm_mesa.visualization.reading.charts import called, model_of
 from sabm_mesa.visualization.reading.store import listed, run_data, stamp
-from sabm_mesa.visualization.story import Source, story_of
+from sabm_mesa.visualization.viewer.story import Source, story_of
 from sabm_mesa.visualization.web import recordings
 from tests.llm_server import LLMServer
 from tests.recording.hostile import OF_BYTES, WAYS, make_good, spoil

@@ -10,10 +10,11 @@ import pytest
 from sabm_mesa import FiniteGame, KeynesianBeautyContest, llm
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import SCENARIOS, scenario
-from sabm_mesa.visualization.page_state import PageState
-from sabm_mesa.visualization.panels import expected_answers
 from sabm_mesa.visualization.run_controller import RunController, close_all
 from sabm_mesa.visualization.scenario_view import ScenarioView, one_sentence
+from sabm_mesa.visualization.viewer.home import card_of
+from sabm_mesa.visualization.viewer.page_state import PageState
+from sabm_mesa.visualization.viewer.panels import expected_answers
 from tests.gguf import KEYS, gguf, unstarted
 
 WAIT_S = 120.0
@@ -147,9 +148,9 @@ def test_a_pace_makes_rounds_last(present):
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_every_scenario_has_a_card(name):
-    picture = ScenarioView(scenario(name)).card()
-    assert picture.png.startswith(b"\x89PNG")
-    assert picture.title.startswith(scenario(name).title)
+    title, png = card_of(scenario(name))
+    assert png.startswith(b"\x89PNG")
+    assert title.startswith(scenario(name).title)
     assert one_sentence(scenario(name)).endswith(".")
 
 

@@ -147,7 +147,7 @@ def test_connections_are_bounded_by_address_and_in_all(monkeypatch):
 @pytest.mark.slow
 def test_a_home_page_that_is_drawn_when_the_server_ends_is_not_drawn() -> None:
     code = (
-        "from sabm_mesa.visualization.pages import home\n"
+        "from sabm_mesa.visualization.viewer import home\n"
         "home.stop_drawing()\n"
         "print(home._drawn('kbc'))"
     )

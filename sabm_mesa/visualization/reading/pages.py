@@ -28,7 +28,6 @@ from sabm_mesa.recording.export import readable_json
 from sabm_mesa.recording.varied import SET, TAG, label_of, word_of
 from sabm_mesa.visualization.reading import charts, comparing, rounds
 from sabm_mesa.visualization.reading.store import RunData
-from sabm_mesa.visualization.scenario_view import painting
 
 WHO = frozenset({"agent", "mind"})
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -309,7 +308,7 @@ def chart_png(chart: Chart, subtitle: str) -> bytes:
         chart: the chart.
         subtitle: the line below its title.
     """
-    with painting():
+    with style.drawing_lock:
         return style.to_png(draw(chart, subtitle))
 
 
@@ -321,7 +320,7 @@ def scene_png(run: RunData, round_: int) -> bytes | None:
         round_: the round, from 0.
     """
     for scene in charts.scenes_of(run, round_)[:1]:
-        with painting():
+        with style.drawing_lock:
             return style.to_png(draw_scene(scene, charts.called(run, round_)))
     return None
 

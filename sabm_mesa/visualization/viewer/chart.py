@@ -19,7 +19,7 @@ from solara.server import settings
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import draw
 from sabm_mesa.visualization.labels import error_line
-from sabm_mesa.visualization.scenario_view import painting
+from sabm_mesa.visualization.viewer.html import painting
 
 FORMATS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
 """Formats of a download → their media types."""

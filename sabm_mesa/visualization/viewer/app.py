@@ -1,7 +1,7 @@
 """The pages of Solara: one app for all scenarios.
 
-Start it with ``sabm view``, or with ``solara run sabm_mesa.visualization.app``. It does not execute
-input from the browser: Mesa's command console is left out.
+Start it with ``sabm view``, or with ``solara run sabm_mesa.visualization.viewer.app``. It does not
+execute input from the browser: Mesa's command console is left out.
 """
 
 # No string annotations here: Solara calls the annotations with the parts of the path.
@@ -12,10 +12,10 @@ import solara
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.visualization import run_controller
-from sabm_mesa.visualization.frame import Head, Layout
-from sabm_mesa.visualization.html import inside, problem
-from sabm_mesa.visualization.pages import home
-from sabm_mesa.visualization.pages.scenario import ScenarioPage
+from sabm_mesa.visualization.viewer import home
+from sabm_mesa.visualization.viewer.frame import Head, Layout
+from sabm_mesa.visualization.viewer.html import inside, problem
+from sabm_mesa.visualization.viewer.scenario import ScenarioPage
 from sabm_mesa.visualization.web.games import GAMES
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import solara
 
 from sabm_mesa.describe.docstrings import spec_sheet
-from sabm_mesa.visualization import panels
-from sabm_mesa.visualization.form import Form
-from sabm_mesa.visualization.frame import Head
-from sabm_mesa.visualization.html import card, html, inside, problem
 from sabm_mesa.visualization.labels import counting, error_line
-from sabm_mesa.visualization.page_state import PageState
-from sabm_mesa.visualization.polling import use_poll
 from sabm_mesa.visualization.scenario_view import one_sentence
+from sabm_mesa.visualization.viewer import panels
+from sabm_mesa.visualization.viewer.form import Form
+from sabm_mesa.visualization.viewer.frame import Head
+from sabm_mesa.visualization.viewer.html import card, html, inside, problem
+from sabm_mesa.visualization.viewer.page_state import PageState
+from sabm_mesa.visualization.viewer.polling import use_poll
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel

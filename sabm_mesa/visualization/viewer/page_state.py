@@ -20,10 +20,10 @@ from sabm_mesa.recording import Recording
 from sabm_mesa.runs.cost import with_context
 from sabm_mesa.runs.rerun import resume_models, spent_before, to_resume
 from sabm_mesa.runs.try_model import probe_minds, try_model
-from sabm_mesa.visualization.controls import LANGUAGE_MODELS, controls_of, parameters_from
 from sabm_mesa.visualization.labels import FREE, error_line, noun_of, who_decides, who_would_decide
 from sabm_mesa.visualization.run_controller import PACE_S, RunController
 from sabm_mesa.visualization.scenario_view import ScenarioView
+from sabm_mesa.visualization.viewer.controls import LANGUAGE_MODELS, controls_of, parameters_from
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import cache
+from typing import TYPE_CHECKING
 
 import solara
 import solara.lab
 
+from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.charts import thumbnail
 from sabm_mesa.models.registry import find_all, scenario
 from sabm_mesa.visualization.access import NETWORK
-from sabm_mesa.visualization.frame import Head
-from sabm_mesa.visualization.html import html, inside, picture, problem
-from sabm_mesa.visualization.scenario_view import CardPicture, ScenarioView, one_sentence
+from sabm_mesa.visualization.scenario_view import ScenarioView, one_sentence
+from sabm_mesa.visualization.viewer.frame import Head
+from sabm_mesa.visualization.viewer.html import html, inside, painting, picture, problem
+
+if TYPE_CHECKING:
+    from sabm_mesa.models.base import SmartModel
 
 LIST = "scenarios"
 DOORS = (
@@ -71,7 +77,7 @@ def Card(name: str) -> None:
         with inside("div", "sabm-teaser-picture"):
             with inside("div", "sabm-teaser-drawn"):  # a widget cannot change its tag
                 if drawn.value is not None:
-                    picture(drawn.value)
+                    picture(*drawn.value)
             with inside("div", "sabm-teaser-wait", role="status"):
                 if drawn.value is None:
                     failed = "The picture could not be drawn."
@@ -86,18 +92,25 @@ def stop_drawing() -> None:
     _painter.shutdown(wait=False, cancel_futures=True)
 
 
+def card_of(model: type[SmartModel]) -> tuple[str, bytes]:
+    """The title and the picture of a scenario's card."""
+    chart = ScenarioView(model).card()
+    with painting():
+        return f"{model.title}: {chart.title}", style.to_png(thumbnail(chart))
+
+
 @cache
-def _picture(name: str) -> Future[CardPicture]:
+def _picture(name: str) -> Future[tuple[str, bytes]]:
     """The queued picture of a card; cancelled after `stop_drawing`."""
     try:
-        return _painter.submit(ScenarioView(scenario(name)).card)
+        return _painter.submit(card_of, scenario(name))
     except RuntimeError:  # the executor was shut down
-        cancelled: Future[CardPicture] = Future()
+        cancelled: Future[tuple[str, bytes]] = Future()
         cancelled.cancel()
         return cancelled
 
 
-def _drawn(name: str) -> CardPicture | None:
+def _drawn(name: str) -> tuple[str, bytes] | None:
     """Wait for the picture outside the page's thread; None when the server ends."""
     try:
         return _picture(name).result()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import solara
+from solara.server.kernel_context import without_context
 
-if TYPE_CHECKING:
-    from sabm_mesa.visualization.scenario_view import CardPicture
+from sabm_mesa.analysis import plot_style as style
 
 T = TypeVar("T")
 
@@ -124,10 +124,21 @@ def _Field(
 ) -> None: ...
 
 
-def picture(shown: CardPicture) -> None:
-    """The picture of a card."""
-    source = f"data:image/png;base64,{base64.b64encode(shown.png).decode()}"
-    html("img", "", "sabm-lines", src=source, alt=shown.title)
+def picture(title: str, png: bytes) -> None:
+    """A picture of lines and areas on white; a dark page inverts its lightness."""
+    source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
+    html("img", "", "sabm-lines", src=source, alt=title)
+
+
+@contextmanager
+def painting() -> Iterator[None]:
+    """A context for making and drawing figures, in one thread at a time and outside of pages.
+
+    Solara can give each page its own matplotlib settings, which disappear with the page. A figure
+    drawn in another thread at that moment would find no settings.
+    """
+    with style.drawing_lock, without_context():
+        yield
 
 
 def problem(text: str) -> None:

@@ -17,8 +17,6 @@ import solara
 from sabm_mesa.core.phrases import ENGLISH, Text, table_of, translated
 from sabm_mesa.core.scheduler import SIMULTANEOUS, taking_part
 from sabm_mesa.visualization.access import NETWORK
-from sabm_mesa.visualization.chart import ChartWidget
-from sabm_mesa.visualization.html import card, choice, html, inside, problem
 from sabm_mesa.visualization.labels import (
     FREE,
     Titles,
@@ -30,10 +28,12 @@ from sabm_mesa.visualization.labels import (
     titles_of,
     who_decides,
 )
-from sabm_mesa.visualization.page_state import PageState
 from sabm_mesa.visualization.run_controller import RunController, Shown, rounds_done
 from sabm_mesa.visualization.scenario_view import Said, subtitle_of
-from sabm_mesa.visualization.story import Source, Story
+from sabm_mesa.visualization.viewer.chart import ChartWidget
+from sabm_mesa.visualization.viewer.html import card, choice, html, inside, problem
+from sabm_mesa.visualization.viewer.page_state import PageState
+from sabm_mesa.visualization.viewer.story import Source, Story
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel

@@ -10,11 +10,11 @@ import solara.lab
 
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.runs.try_model import MOST_ASKS
-from sabm_mesa.visualization.controls import LANGUAGE_MODELS, Control
-from sabm_mesa.visualization.html import choice, field, html, inside, unfolds
 from sabm_mesa.visualization.labels import error_line
-from sabm_mesa.visualization.page_state import PageState
-from sabm_mesa.visualization.polling import use_poll
+from sabm_mesa.visualization.viewer.controls import LANGUAGE_MODELS, Control
+from sabm_mesa.visualization.viewer.html import choice, field, html, inside, unfolds
+from sabm_mesa.visualization.viewer.page_state import PageState
+from sabm_mesa.visualization.viewer.polling import use_poll
 
 AT_ONCE, FEW = ("game", "minds", "condition"), 3
 """Parameters that are shown at once, with this many of the scenario's own and the seed."""
