@@ -12,10 +12,9 @@ from unittest.mock import patch
 
 import pytest
 
-from sabm_mesa.cli.view import view
-from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.visualization import access, server
+from tests.cli.support import one_line
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,29 +33,26 @@ def served(monkeypatch):
     return calls
 
 
-def test_it_listens_on_loopback_unless_told_otherwise(served, capsys):
-    view()
+def test_it_listens_on_loopback_unless_told_otherwise(served, sabm):
+    printed = sabm("view")
     assert served == [(("127.0.0.1", 8765, "/"), {"open_browser": True})]
-    printed = capsys.readouterr()
     assert printed.out == (
         "The viewer is at http://localhost:8765/?key=secret (end it with Ctrl-C).\n"
     )
     assert printed.err == ""
 
 
-def test_an_endpoint_can_be_named(served):
-    view(base_url="http://127.0.0.1:8000/v1/")
+def test_an_endpoint_can_be_named(served, sabm):
+    sabm("view", "--base-url", "http://127.0.0.1:8000/v1/")
     assert served
     assert os.environ[URL_VARIABLE] == "http://127.0.0.1:8000/v1"
-    with pytest.raises(ParameterError, match="must look like"):
-        view(base_url="nowhere")
+    assert "must look like" in one_line(sabm("view", "--base-url", "nowhere"))
 
 
-def test_both_addresses_are_printed(served, capsys, monkeypatch):
+def test_both_addresses_are_printed(served, sabm, monkeypatch):
     monkeypatch.setattr(access, "NETWORK", access.Network("http://192.0.2.7:9000"))
-    view(name="kbc", host="0.0.0.0", port=9000, browser=False)
+    printed = sabm("view", "kbc", "--host", "0.0.0.0", "--port", 9000, "--no-browser").out
     assert served == [(("0.0.0.0", 9000, "/scenario/kbc"), {"open_browser": False})]
-    printed = capsys.readouterr().out
     assert f"Hosts open http://192.0.2.7:9000/host?key={access.host_key()}" in printed
     assert "People join at http://192.0.2.7:9000/join" in printed
 
@@ -93,7 +89,7 @@ def test_where_others_come_the_viewer_has_a_port_of_its_own(
 
 @pytest.mark.slow
 def test_a_port_that_is_taken_is_one_line(tmp_path):
-    code = "from sabm_mesa.cli.view import view; view(port={}, browser=False)"
+    code = "from sabm_mesa.cli import main; main(['view', '--no-browser', '--port', '{}'])"
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = subprocess.run(

@@ -185,7 +185,7 @@ SCRIPTS = [
         VIEWER / "web" / name
         for name in ("play.js", "play.html", "drawing.js", "wall.js", "wall.html", "results.html")
     ),
-    VIEWER / "world.vue",
+    VIEWER / "viewer" / "world.vue",
 ]
 TWO_WORDS = re.compile(r"(?<![\w\-/.])[A-Za-z]{2,}[,.:;?!]? [A-Za-z]{2,}(?![\w\-/])")
 ONE_WORD = re.compile(r"[A-Z][a-z]+[.:?!]?")

@@ -33,7 +33,9 @@ FIRST_PORT, PORTS = 20_000, 1_000
 KEY = re.compile(r"\?key=(\S+)")
 WARM = {"/": ".sabm-home img", "/host": "text=Open the game", "/recording": "h1"}
 """Page → what is there when it is drawn. The first opening of each loads libraries."""
-VIEW = "from sabm_mesa.cli.view import view; view(port={port}, browser=False)"
+VIEW = "from sabm_mesa.cli import main; main(['view', '--no-browser', '--port', '{port}'])"
+NETWORK = VIEW.replace("'--port'", "'--host', '0.0.0.0', '--port'")
+"""A viewer that others can reach, as in a class."""
 
 
 def chromium_path() -> str:

@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from sabm_mesa.models import registry
-from tests.visualization.browser.conftest import FLAGS, ROOT, Server, chromium_path
+from tests.visualization.browser.conftest import FLAGS, NETWORK, ROOT, Server, chromium_path
 from tests.visualization.browser.test_play import open_game, says, start
 
 FOLDER = ROOT / "docs" / "images"
@@ -29,8 +29,6 @@ SCENARIOS = {
     },
     "evacuation": {"Seed": "4"},
 }
-OPEN = 'from sabm_mesa.cli.view import view; view(host="0.0.0.0", port={port}, browser=False)'
-"""A viewer that others can reach, as in a class: else there is no QR code."""
 CLASS = {"Seats_for_people": 4, "Number_of_rounds": 3, "Seed": 4}
 PICKS = ((50, 33, 25, 40), (20, 15, 22, 12), (8, 10, 5, 9))
 """The numbers of the people of a class, by round."""
@@ -46,7 +44,7 @@ def main(folder: Path = FOLDER) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as own, sync_playwright() as driver:
-        server = Server(Path(own), OPEN)
+        server = Server(Path(own), NETWORK)
         browser = driver.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         try:
             for scheme in ("light", "dark"):

@@ -5,16 +5,11 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
-from tests.visualization.browser.conftest import WAIT_MS, Server
-
-OPEN = """
-from sabm_mesa.cli.view import view
-view(host="0.0.0.0", port={port}, browser=False)
-"""
+from tests.visualization.browser.conftest import NETWORK, WAIT_MS, Server
 
 
 def test_the_network_reaches_games_and_a_host_the_viewer(tmp_path: Path, chromium: Browser) -> None:
-    server = Server(tmp_path, OPEN)
+    server = Server(tmp_path, NETWORK)
     network = f"http://127.0.0.2:{server.port}"
     viewer = f"http://localhost:{server.port + 1}"
     try:

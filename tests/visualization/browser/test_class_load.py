@@ -15,7 +15,7 @@ import aiohttp
 import numpy as np
 
 from sabm_mesa.recording.frames import Recorded
-from tests.visualization.browser.conftest import START_S, Server
+from tests.visualization.browser.conftest import START_S, VIEW, Server
 
 GROUPS, PEOPLE, ROUNDS, MESSAGES = 20, 40, 2, 3
 CUT = (0, 4, 5, 10, 16, 21, 30, 35)
@@ -25,7 +25,6 @@ HOLDS_S = {"GET": (0, 2), "POST": (0, 0.05)}
 """The seconds after which their requests are dropped, by method."""
 CLASS = f"""
 import json, threading, time
-from sabm_mesa.cli.view import view
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.visualization.web.opening import open_session
 def hold_class():
@@ -43,7 +42,7 @@ def hold_class():
     runs = dict((seat.token, [game.model.recorder.run, seat.agent]) for game, seat in session.seats)
     print("SEATS", json.dumps(runs), flush=True)
 threading.Timer(1, hold_class).start()
-view(port={{port}}, browser=False)
+{VIEW}
 """
 
 

@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 
 from sabm_mesa import KeynesianBeautyContest, ScriptedMind
 from tests.core.support import rows
-from tests.visualization.browser.conftest import WAIT_MS, Server, free_port
+from tests.visualization.browser.conftest import VIEW, WAIT_MS, Server, free_port
 
 HOSTILE = "<img src=x onerror=window.hacked=1>"
 FORMULA = f"=1+1{HOSTILE}"
@@ -481,8 +481,7 @@ def test_an_answer_of_several_parts_is_filled_in_and_refused_by_its_part(
     tmp_path, chromium
 ) -> None:
     file = Path(__file__).parents[2] / "testing" / "trading.py"
-    code = "from sabm_mesa.cli.view import view; view(name={name!r}, port={{port}}, browser=False)"
-    server = Server(tmp_path, code.format(name=str(file)))
+    server = Server(tmp_path, VIEW.replace("'view'", f"'view', {str(file)!r}"))
     try:
         with chromium.new_context(viewport=PHONE) as context:
             context.set_default_timeout(WAIT_MS)
