@@ -225,10 +225,10 @@ def viewer(package: Package) -> list[Deed]:
 
 @rule
 def plots(package: Package) -> list[Deed]:
-    """Only analysis/, studies/plots.py and a scenario's plots.py and page.py import matplotlib."""
+    """Only analysis/, studies/plots.py and a scenario's charts.py import matplotlib."""
     known = ("analysis", "studies.plots")
     found = [i for i in package.imports if i.of("matplotlib") and not i.by(*known)]
-    return [i for i in found if not is_file_of_a_scenario(i.module, "plots", "page")]
+    return [i for i in found if not is_file_of_a_scenario(i.module, "charts")]
 
 
 @rule

@@ -51,11 +51,11 @@ PARTS = {
     ),
     "Studies": (
         "Published experiments and your own; audits, preliminary tests, judging, tournaments.",
-        "studies.* studies.experiments.* models.**.exam",
+        "studies.* studies.experiments.*",
     ),
     "Analysis": (
         "Theory, measures, statistics and plots for the data of any run.",
-        "analysis.* models.**.theory models.**.measures models.**.plots",
+        "analysis.* models.**.theory models.**.study models.**.charts",
     ),
     "Tools": (
         "Descriptions, the conformance check, and the errors.",

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from annotated_types import Ge
+from fair_charts import charts
 
 from sabm_mesa import Choice, ParameterError, Phase, Score, SmartAgent, SmartModel, Text
+from sabm_mesa.models.declarations import ScenarioPage
 
 FULL = 6
 
@@ -66,7 +68,7 @@ class Fair(SmartModel):
     title = "A fair"
     source = "none"
     prompt_file = Path(__file__).with_name("fair.toml")
-    plots = "fair_plots"
+    page = ScenarioPage(charts=charts)
     phases = (
         Phase(
             name="greet",
@@ -154,10 +156,6 @@ class Fair(SmartModel):
     def end_measures(self):
         """Return the measures of the run."""
         return {"sold_in_all": self.sold_in_all}
-
-    def plot_options(self):
-        """Return what the plots need in addition to the data."""
-        return {"baked": 2 * len(self.traders)}
 
     def apply_fork(self, clone, changed):
         """Take over the new price, also with the tax."""

@@ -1,10 +1,9 @@
 """Behavioural models: the likelihood of each recorded decision under a theory of behaviour.
 
-A scenario has a module ``behaviour.py`` (class attribute `SmartModel.behaviour`) with a
-`Behaviour`: the models that apply to its decisions, and the facts that a player knew before each
-decision. The same facts come from a recording (`Behaviour.rows`) and from a question to a mind
-(`Behaviour.known`). So a model that is fitted to a recording can also decide in new runs (``--minds
-fitted:FILE``).
+The `study` of a scenario (`sabm_mesa.models.declarations.Study`) has a `Behaviour`: the models that
+apply to its decisions, and the facts that a player knew before each decision. The same facts come
+from a recording (`Behaviour.rows`) and from a question to a mind (`Behaviour.known`). So a model
+that is fitted to a recording can also decide in new runs (``--minds fitted:FILE``).
 
 All decisions of many players are one `Panel`: flat arrays, one row per decision, sorted by player
 and then by time. Models compute with whole arrays, so estimation needs no loop over players.
@@ -22,13 +21,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sabm_mesa.errors import UnknownName, UsageError, format_user_error
+from sabm_mesa.errors import UnknownName, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -515,8 +513,6 @@ class PublishedEstimate:
 class Behaviour:
     """The decisions of a scenario that behavioural models describe.
 
-    The module that a scenario names as its `behaviour` contains one as ``BEHAVIOUR``.
-
     Attributes:
         what: the decision in a few words, such as "a pick".
         models: the models, the most common one first. A model does not apply to a run whose rows
@@ -539,7 +535,6 @@ class Behaviour:
     answer: Callable[[Any, float | None], object]
     people: Sequence[PublishedEstimate] = field(default=())
     informed: tuple[str, ...] = ()
-    NAME: ClassVar[str] = "BEHAVIOUR"
 
     def model(self, name: str) -> BehaviouralModel:
         """Return the model with a name.
@@ -551,25 +546,3 @@ class Behaviour:
             if model.name == name:
                 return model
         raise UnknownName("behavioural model", name, [model.name for model in self.models])
-
-
-def load_behaviour(module: str) -> Behaviour | None:
-    """Load the behaviour that a scenario declares; None if it declares none.
-
-    Raises:
-        UsageError: when the module cannot be imported or contains no `Behaviour`.
-    """
-    if not module:
-        return None
-    try:
-        behaviour = getattr(import_module(module), Behaviour.NAME, None)
-    except Exception as error:
-        raise UsageError(
-            f"The behaviour {module} cannot be imported: {format_user_error(error)}"
-        ) from error
-    if not isinstance(behaviour, Behaviour):
-        raise UsageError(
-            f"The behaviour {module} needs BEHAVIOUR = Behaviour(…), of "
-            "sabm_mesa.analysis.behaviour."
-        )
-    return behaviour

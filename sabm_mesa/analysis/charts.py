@@ -1,22 +1,24 @@
 """Charts as data: declared once, drawn in the browser, and drawn with matplotlib for files.
 
-A scenario's page declares its charts of one run as functions of its data frames. The viewer sends
-the points to the browser, where ECharts draws them. `draw` makes a figure of the same chart for
-download.
+A scenario declares its charts of one run as a function of its data frames. The viewer sends the
+points to the browser, where ECharts draws them. `draw` makes a figure of the same chart; `pooled`
+makes one chart of several runs: thin lines, their mean and its interval.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.intervals import mean_by_round
 from sabm_mesa.errors import one_line
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -25,6 +27,13 @@ COLOURS = (style.BLUE, style.ORANGE, style.GREEN, style.PURPLE, style.SKY_BLUE, 
 GOLDEN = (5**0.5 - 1) / 2
 ASIDE = 0.3
 """Maximum horizontal offset of a dot from its round, so that equal values do not overlap."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1.5, 1)))
+"""Markers of short lines of agents, and dashes of long ones, so that equal lines can be seen."""
+BESIDE, SPREAD = 0.09, 0.4
+"""Horizontal offset between short lines of agents in rounds, and maximum for all of them."""
+LONG_NAMES = 34
+"""Number of letters of all names on an axis above which they are rotated."""
 FAINT = 0.35
 """Opacity of the other series when one agent is highlighted."""
 DIGITS = 6
@@ -46,8 +55,9 @@ class Series:
         kind: lines, dots, or bars stacked on the bars of the other series.
         colour: its colour.
         agents: the agent of each dot, or the single agent of a line; empty: no agents.
-        look: whether it is highlighted, or faint because another one is.
-        dashed: whether the line is of published data or another condition.
+        look: whether it is highlighted, or faint because another one is; thin: one of several runs.
+        dashed: whether it is of theory, published data or another condition.
+        band: the lower and the upper end of the interval at each point; empty: none.
     """
 
     label: str
@@ -55,8 +65,9 @@ class Series:
     kind: Literal["line", "dots", "bars"] = "line"
     colour: str = style.BLUE
     agents: Sequence[int] = ()
-    look: Literal["plain", "strong", "faint"] = "plain"
+    look: Literal["plain", "strong", "faint", "thin"] = "plain"
     dashed: bool = False
+    band: Sequence[Point] = ()
 
     def for_browser(self, first: int) -> dict[str, Any]:
         """The series as JSON values; each dot of an agent is followed by the agent.
@@ -87,6 +98,20 @@ class Level:
     colour: str = style.GREY
 
 
+class Span(NamedTuple):
+    """Rounds that are shaded.
+
+    Attributes:
+        first: the first round.
+        last: the last round.
+        label: what is so in them.
+    """
+
+    first: float
+    last: float
+    label: str
+
+
 @dataclass(frozen=True)
 class Chart:
     """A chart of one run; its axis of values contains 0.
@@ -98,9 +123,14 @@ class Chart:
         y: the label of the axis of values, with its unit.
         levels: its horizontal lines.
         high: the upper end of the axis of values; None: automatic.
+        low: the lower end; None: automatic.
+        spans: shaded rounds.
         last: the last round of the axis; None: the last one with a point.
         noun: the word for a round.
         first: the displayed number of round 0.
+        x: the label of the other axis, if its values are not rounds.
+        names: the names of its values 0, 1, …; empty: numbers.
+        kept: whether the values of a run that has ended are kept in means over runs.
     """
 
     name: str
@@ -109,15 +139,23 @@ class Chart:
     y: str = ""
     levels: Sequence[Level] = ()
     high: float | None = None
+    low: float | None = None
+    spans: Sequence[Span] = ()
     last: int | None = None
     noun: str = "round"
     first: int = 1
+    x: str = ""
+    names: Sequence[str] = ()
+    kept: bool = False
 
     def for_browser(self) -> dict[str, Any]:
         """The chart as JSON values; x is the displayed number of a round."""
         return {
-            **{key: getattr(self, key) for key in ("name", "title", "y", "high", "first")},
-            "x": self.noun.capitalize(),
+            **{key: getattr(self, key) for key in ("name", "title", "y", "low", "high", "first")},
+            "x": self.x or self.noun.capitalize(),
+            "rounds": not self.x,
+            "names": list(self.names),
+            "spans": [[a + self.first, b + self.first, label] for a, b, label in self.spans],
             "last": None if self.last is None else self.last + self.first,
             "levels": [[level.at, level.label, level.colour] for level in self.levels],
             "series": [series.for_browser(self.first) for series in self.series],
@@ -178,6 +216,11 @@ def lines(
     ]
 
 
+def points_of(values: pd.Series[Any]) -> list[Point]:
+    """The points of values with their place as index."""
+    return list(zip(values.index.tolist(), values.astype(float).tolist(), strict=True))
+
+
 def dots(
     data: pd.DataFrame, column: str, noun: str, colours: Sequence[str] = COLOURS
 ) -> list[Series]:
@@ -193,13 +236,17 @@ def dots(
     groups = list(data.groupby("mind", sort=False)) if len(data) else []
     for i, (mind, rows) in enumerate(groups):
         name = mind if len(groups) > 1 else noun
-        # Evenly spread offsets instead of random ones: the same data give the same chart.
-        aside = (rows.groupby("round").cumcount() + 1) * GOLDEN % 1 - 0.5
-        xs = (rows["round"] + 2 * ASIDE * aside).round(3)
-        points = list(zip(xs.tolist(), rows[column].astype(float).tolist(), strict=True))
+        agents = rows["agent"].tolist()
+        values = zip(rows["round"], rows[column].astype(float), agents, strict=True)
+        points = [(_beside(x, agent), y) for x, y, agent in values]
         colour = colours[i % len(colours)]
-        series.append(Series(str(name), points, "dots", colour, agents=rows["agent"].tolist()))
+        series.append(Series(str(name), points, "dots", colour, agents=agents))
     return series
+
+
+def _beside(x: float, k: int) -> float:
+    """The place of a dot: evenly spread offsets, so that the same data give the same chart."""
+    return round(round(x) + 2 * ASIDE * (k * GOLDEN % 1 - 0.5), 3)
 
 
 def agent_lines(data: pd.DataFrame, column: str, by: str = "agent") -> list[Series]:
@@ -222,12 +269,15 @@ def agent_lines(data: pd.DataFrame, column: str, by: str = "agent") -> list[Seri
     ]
 
 
-def column_charts(model_data: pd.DataFrame, columns: Mapping[str, str]) -> list[Chart]:
+def column_charts(
+    model_data: pd.DataFrame, columns: Mapping[str, str], kept: Collection[str] = ()
+) -> list[Chart]:
     """A chart of each numeric column, for scenarios that declare no charts.
 
     Args:
         model_data: one row per round.
         columns: column → its title; columns without numbers are left out.
+        kept: the columns that keep their last value after a run has ended.
 
     Returns:
         The charts of the first `MOST_CHARTS` columns.
@@ -238,7 +288,7 @@ def column_charts(model_data: pd.DataFrame, columns: Mapping[str, str]) -> list[
         if not len(model_data) or style.is_number(model_data[name])
     }
     return [
-        Chart(name, f"{title} by round", lines(model_data, {name: title}), title)
+        Chart(name, f"{title} by round", lines(model_data, {name: title}), title, kept=name in kept)
         for name, title in list(numbers.items())[: style.MOST_CHARTS]
     ]
 
@@ -254,10 +304,91 @@ def counted(charts: Sequence[Chart], noun: str, first: int, last: int | None) ->
     """
     numbered = []
     for chart in charts:
+        if chart.x:
+            numbered.append(replace(chart, first=0))
+            continue
         until = last if chart.last is None else chart.last
         title = chart.title.replace(" by round", f" by {noun}")
         numbered.append(replace(chart, title=title, noun=noun, first=first, last=until))
     return numbered
+
+
+def pooled(runs: Sequence[Chart]) -> Chart:
+    """One chart of the same chart of several runs.
+
+    Lines become thin lines of the runs, their mean and its interval; bars become their mean.
+
+    Args:
+        runs: the chart of each run, one or more.
+    """
+    if len(runs) == 1:
+        return runs[0]
+    first = runs[0]
+    same: dict[tuple[str, str], list[tuple[int, Series]]] = {}
+    for run, chart in enumerate(runs):
+        for series in chart.series:
+            same.setdefault((series.kind, series.label), []).append((run, series))
+    pool: list[Series] = []
+    alone = sum(kind == "line" and not all_[0][1].dashed for (kind, _), all_ in same.items()) == 1
+    for (kind, _), found in same.items():
+        if kind == "dots" and not found[0][1].agents:
+            pool.append(found[0][1])
+        elif kind == "dots":
+            points = [point for _, one in found for point in one.points]
+            spread = [(_beside(x, k), y) for k, (x, y) in enumerate(points)]
+            agents = [agent for _, one in found for agent in one.agents]
+            pool.append(replace(found[0][1], points=spread, agents=agents))
+        elif kind == "bars":
+            sums: dict[float, float] = {}
+            for x, y in (point for _, one in found for point in one.points):
+                sums[x] = sums.get(x, 0.0) + y / len(runs)
+            pool.append(replace(found[0][1], points=sorted(sums.items())))
+        else:
+            pool += _with_mean(found, kept=first.kept, alone=alone)
+    levels = {level.label: level for chart in reversed(runs) for level in chart.levels}
+    return replace(first, series=pool, levels=[*levels.values()])
+
+
+def _with_mean(runs: Sequence[tuple[int, Series]], *, kept: bool, alone: bool) -> list[Series]:
+    """Thin lines of the runs, and the line of their mean."""
+    first = runs[0][1]
+    data = pd.DataFrame(
+        [(run, x, y) for run, one in runs for x, y in one.points], columns=["run", "round", "value"]
+    )
+    if data.empty:
+        return [first]
+    summary = mean_by_round(data, "value", kept=kept or first.dashed)
+    points = list(zip(summary["round"], summary["mean"], strict=True))
+    if first.dashed:
+        return [replace(first, points=points)]
+    colour = style.GREY if alone else first.colour
+    thin = [
+        replace(one, label="" if i else "single runs", look="thin", colour=colour)
+        for i, (_, one) in enumerate(runs)
+    ]
+    label = f"mean of the runs{style.mean_note(data, kept=kept)}" if alone else first.label
+    band = list(zip(summary["low"], summary["high"], strict=True))
+    return [*thin, replace(first, label=label, points=points, band=band)]
+
+
+def figures(runs: Sequence[Sequence[Chart]], subtitle: str) -> dict[str, Figure]:
+    """The figures of the charts of several runs, by the names of the charts.
+
+    Args:
+        runs: the charts of each run.
+        subtitle: the minds and the condition.
+    """
+    by_name: dict[str, list[Chart]] = {}
+    for charts in runs:
+        for chart in charts:
+            by_name.setdefault(chart.name, []).append(chart)
+    words = with_runs(subtitle, len(runs))
+    return {name: draw(pooled(same), words) for name, same in by_name.items()}
+
+
+def with_runs(subtitle: str, n: int) -> str:
+    """A subtitle with the number of runs, if there are several."""
+    return " · ".join(filter(None, [subtitle, f"{n} runs" if n > 1 else ""]))
 
 
 def draw(chart: Chart, subtitle: str = "") -> Figure:
@@ -267,18 +398,23 @@ def draw(chart: Chart, subtitle: str = "") -> Figure:
         chart: the chart.
         subtitle: the minds and the condition of the run.
     """
-    figure = style.new_figure(chart.title, subtitle, height=3.4)
+    figure = style.new_figure(chart.title, subtitle, height=3.6)
     ax = figure.add_subplot()
-    rounds = _paint(ax, chart)
-    style.plain_axes(ax, chart.noun.capitalize(), chart.y)
-    style.integer_ticks(ax.xaxis, rounds)
-    if not rounds:
+    places = _paint(ax, chart)
+    style.plain_axes(ax, chart.x or chart.noun.capitalize(), chart.y)
+    if chart.names:
+        long = sum(map(len, chart.names)) > LONG_NAMES
+        turned: dict[str, Any] = {"rotation": 35, "ha": "right"} if long else {}
+        ax.set_xticks(range(len(chart.names)), list(chart.names), **turned)
+    else:
+        style.integer_ticks(ax.xaxis, () if chart.x else places)
+    values = [y for series in chart.series for _, y in series.points]
+    if not places:
         style.explain_empty(ax, "No round is played yet.")
-    entries = style.legend_entries(ax)
-    if len(entries[0]) > 1:
-        figure.legend(
-            *entries, loc="outside lower center", ncols=3, frameon=False, fontsize=style.NOTE
-        )
+    elif not any(map(math.isfinite, values)):
+        style.explain_empty(ax)
+    if len(style.legend_entries(ax)[0]) > 1:
+        style.legend_below(figure, ax)
     return figure
 
 
@@ -305,32 +441,75 @@ def thumbnail(chart: Chart) -> Figure:
 def _paint(ax: Axes, chart: Chart, thick: float = 1.0) -> list[int]:
     """Draw the series and levels of a chart; return the displayed numbers of its rounds."""
     bottom: dict[float, float] = {}
-    few = max((len(series.points) for series in chart.series), default=0) <= style.FEW
+    long = (len(series.points) for series in chart.series if series.kind != "dots")
+    few = max(long, default=0) <= style.FEW
+    persons = [s for s in chart.series if s.kind == "line" and s.agents and s.look != "thin"]
+    minds = [series for series in chart.series if series.kind == "dots"]
     for series in chart.series:
         xs = [x + chart.first for x, _ in series.points]
         ys = [y for _, y in series.points]
         strength = FAINT if series.look == "faint" else 1.0
         if series.kind == "bars":
             below = [bottom.get(x, 0.0) for x in xs]
-            ax.bar(xs, ys, 0.8, below, color=series.colour, label=series.label, linewidth=0)
+            ax.bar(
+                xs, ys, 0.8, below, color=series.colour, label=series.label, edgecolor=style.GREY,
+                linewidth=0.5 if few else 0,
+            )  # fmt: skip
             bottom |= {x: low + y for x, low, y in zip(xs, below, ys, strict=True)}
         elif series.kind == "dots":
+            marker = MARKERS[minds.index(series) % len(MARKERS)]
+            size, alpha = (34, 1.0) if chart.x else (14, 0.6 * strength)  # of theory, or of agents
             ax.scatter(
-                xs, ys, s=14, color=series.colour, alpha=0.6 * strength, linewidths=0,
-                label=series.label,
+                xs, ys, s=size, color=series.colour, alpha=alpha, linewidths=0, clip_on=False,
+                label=series.label, marker=marker, zorder=4 if chart.x else 1.5,
             )  # fmt: skip
         else:
+            _interval(ax, xs, series)
+            at = persons.index(series) if series in persons else 0
+            step = min(BESIDE, SPREAD / len(persons)) if few and len(persons) > 1 else 0.0
+            aside = (at - (len(persons) - 1) / 2) * step if series in persons else 0.0
+            thin = series.look == "thin"
+            width = thick * (3 if series.look == "strong" else 0.6 if thin else 1.8)
             ax.plot(
-                xs, ys, color=series.colour,
-                linewidth=thick * (3 if series.look == "strong" else 1.8), alpha=strength,
-                linestyle="--" if series.dashed else "-",
-                marker="o" if few else "", markersize=5, label=series.label,
+                [x + aside for x in xs], ys, color=series.colour, linewidth=width,
+                alpha=0.5 if thin else strength,
+                linestyle="--" if series.dashed else "-" if few else DASHES[at % len(DASHES)],
+                marker=("." if thin else MARKERS[at % len(MARKERS)]) if few else "",
+                markerfacecolor="white" if series.dashed else series.colour,
+                markersize=3 if thin else 5, label=series.label, zorder=2 if thin else 3,
             )  # fmt: skip
     for level in chart.levels:
         ax.axhline(level.at, color=level.colour, linestyle=":", linewidth=1.4, label=level.label)
+    for span in chart.spans:
+        named = ax.get_legend_handles_labels()[1]
+        ends = (span.first + chart.first - 0.5, span.last + chart.first + 0.5)
+        label = "" if span.label in named else span.label
+        ax.axvspan(*ends, color="#EEEEEE", linewidth=0, zorder=0.3, label=label)
+    if chart.x and chart.last is not None:
+        ax.set_xlim(-0.6, chart.last + 0.6)
     low, high = ax.get_ylim()
-    ax.set_ylim(min(0.0, low), max(0.0, high) if chart.high is None else chart.high)
+    ax.set_ylim(
+        min(0.0, low) if chart.low is None else chart.low,
+        max(0.0, high) if chart.high is None else chart.high,
+    )
     return sorted({round(x) + chart.first for series in chart.series for x, _ in series.points})
+
+
+def _interval(ax: Axes, xs: Sequence[float], series: Series) -> None:
+    """Draw the interval of a mean: a band, or a bar for a single round."""
+    bounded = [(x, *ends) for x, ends in zip(xs, series.band, strict=False) if ends[0] == ends[0]]
+    if not bounded:
+        return
+    at, low, high = zip(*bounded, strict=True)
+    named = ax.get_legend_handles_labels()[1]
+    look: dict[str, Any] = {
+        "color": series.colour, "zorder": 2.5, "linewidth": 0, "alpha": 0.25,
+        "label": "" if style.INTERVAL in named else style.INTERVAL,
+    }  # fmt: skip
+    if len(series.points) == 1:
+        ax.vlines(at, low, high, **look | {"linewidth": 6})
+    else:
+        ax.fill_between(at, low, high, **look)
 
 
 def _sent(value: float) -> float | None:

@@ -163,7 +163,7 @@ def mean_by_round(data: pd.DataFrame, column: str, *, kept: bool = False) -> pd.
         data: one row per run and round, with columns ``run``, ``round`` and `column`. Rows whose
             value is NaN (a round without valid picks) are left out.
         column: name of the measure.
-        kept: whether a run that has ended keeps its last value (see `Declarations.kept_columns`).
+        kept: whether a run that has ended keeps its last value (see `Study.kept_columns`).
 
     Returns:
         One row per round in rising order: ``round``, ``mean``, ``low``, ``high`` (units of
@@ -188,12 +188,6 @@ def mean_by_round(data: pd.DataFrame, column: str, *, kept: bool = False) -> pd.
         n, *estimate = estimate_mean(runs)
         rows.append((number, *([math.nan] * 3 if gone.any() and not kept else estimate), n))
     return pd.DataFrame(rows, columns=["round", "mean", "low", "high", "n"])
-
-
-def complete_rounds(data: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the rounds that all runs have: those before the first run ends."""
-    last = int(data.groupby("run")["round"].max().min())
-    return data[data["round"] <= last]
 
 
 def final_level(courses: Sequence[Sequence[float]], window: int = LAST_ROUNDS) -> float:

@@ -20,6 +20,7 @@ from sabm_mesa.errors import RunError
 
 if TYPE_CHECKING:
     import networkx as nx
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -27,6 +28,8 @@ SIDE = 5.4
 """Width of the space in a picture, in inches."""
 TALLEST = 7.5
 """Maximum height of the space in inches."""
+MOST_PANELS = 3
+"""Maximum number of moments beside each other."""
 GRID_LINES = 40
 """Maximum number of cells along a side for lines between cells."""
 SHAPES = frozenset("os^D")
@@ -408,26 +411,64 @@ def circles(groups: Sequence[Sequence[int]]) -> tuple[dict[int, Point], list[Poi
 
 def draw_scene(scene: Scene, subtitle: str = "") -> Figure:
     """Draw a scene with matplotlib, for files; `subtitle`: the minds and the condition."""
-    from matplotlib.collections import LineCollection, PatchCollection
+    return draw_scenes({"": scene}, subtitle)
+
+
+def draw_scenes(scenes: Mapping[str, Scene], subtitle: str = "") -> Figure:
+    """Draw the same world at several moments.
+
+    Args:
+        scenes: the title of each panel → its scene.
+        subtitle: the minds and the condition.
+    """
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.lines import Line2D
-    from matplotlib.patches import Rectangle
 
     from sabm_mesa.analysis import plot_style as style
 
+    last = [*scenes.values()][-1]
+    columns = min(MOST_PANELS, len(scenes))
+    rows = -(-len(scenes) // columns)
+    _, _, width, height = last.extent
+    wide = SIDE if columns == 1 else 0.85 * style.WIDTH / columns
+    tall = min(wide * height / width, TALLEST)
+    title = last.title if len(scenes) > 1 else f"{last.title}: {last.words}"
+    figure = style.new_figure(title, subtitle, height=0.6 + rows * (tall + 0.3 * (len(scenes) > 1)))
+    layout = figure.get_layout_engine()
+    if isinstance(layout, ConstrainedLayoutEngine) and len(scenes) > 1:
+        layout.set(h_pad=0.16)  # space for the titles of the panels
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for ax in panels:
+        ax.set_axis_off()
+    for ax, (name, scene) in zip(panels, scenes.items(), strict=False):
+        _draw(ax, scene, 72 * tall / height)
+        ax.set_title(name, loc="left", fontsize=style.TICK)
+    handles = [
+        Line2D([], [], linestyle="none", marker=shape, markersize=7, color=colour, label=label)
+        for label, colour, shape in last.legend
+    ]
+    if handles:
+        figure.legend(
+            handles=handles, loc="outside lower center", ncols=min(len(handles), 5),
+            frameon=False, fontsize=style.NOTE,
+        )  # fmt: skip
+    return figure
+
+
+def _draw(ax: Axes, scene: Scene, point: float) -> None:
+    """Draw a scene into axes; `point`: points per unit."""
+    from matplotlib.collections import LineCollection, PatchCollection
+    from matplotlib.patches import Rectangle
+
     left, bottom, width, height = scene.extent
-    tall = min(SIDE * height / width, TALLEST)
-    figure = style.new_figure(f"{scene.title}: {scene.words}", subtitle, height=0.6 + tall)
-    ax = figure.add_subplot()
     ends = (bottom + height, bottom) if scene.down else (bottom, bottom + height)
     ax.set(xlim=(left, left + width), ylim=ends, aspect="equal")
-    ax.set_axis_off()
     cells = [Rectangle((x - 0.5, y - 0.5), 1, 1) for x, y, _ in scene.ground]
     colours = [colour for *_, colour in scene.ground]
     ax.add_collection(PatchCollection(cells, facecolors=colours, edgecolors="none", zorder=1))
     segments = [((x1, y1), (x2, y2)) for x1, y1, x2, y2, _ in scene.ties]
     wide = [tie[4] for tie in scene.ties]
     ax.add_collection(LineCollection(segments, linewidths=wide, colors="#B4B4B4", zorder=2))
-    point = 72 * tall / height
     alike: defaultdict[tuple[str, str, float], list[Point]] = defaultdict(list)
     for mark in scene.marks:
         alike[mark.colour, mark.shape, mark.size].append((mark.x, mark.y))
@@ -439,17 +480,7 @@ def draw_scene(scene: Scene, subtitle: str = "") -> Figure:
         ax.scatter(xs, ys, s=(size * point) ** 2, c=colour, marker=shape, linewidths=0, zorder=3)
     for x, y, text, anchor in scene.labels:
         side: Any = {"start": "left", "middle": "center", "end": "right"}[anchor]
-        ax.text(x, y, text, ha=side, va="center", fontsize=style.NOTE, parse_math=False)
-    handles = [
-        Line2D([], [], linestyle="none", marker=shape, markersize=7, color=colour, label=label)
-        for label, colour, shape in scene.legend
-    ]
-    if handles:
-        figure.legend(
-            handles=handles, loc="outside lower center", ncols=min(len(handles), 5),
-            frameon=False, fontsize=style.NOTE,
-        )  # fmt: skip
-    return figure
+        ax.text(x, y, text, ha=side, va="center", fontsize=8.5, parse_math=False)
 
 
 def _moment(model: Any) -> str:

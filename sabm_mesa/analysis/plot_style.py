@@ -11,7 +11,7 @@ import math
 import re
 import textwrap
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from sabm_mesa.analysis.intervals import CONFIDENCE, mean_by_round
+from sabm_mesa.analysis.intervals import CONFIDENCE
 from sabm_mesa.errors import one_line
 
 if TYPE_CHECKING:
@@ -51,8 +51,6 @@ TITLE, SUBTITLE, LABEL, TICK, NOTE = 12.0, 9.5, 10.0, 9.0, 8.5
 FEW = 12
 """Maximum number of rounds for a tick and a large marker at each round."""
 
-NARROW = 3
-"""Half of the minimum number of bars that an axis has room for, so that bars are not too wide."""
 DASH = 16.0
 """Length in points of the dash that represents a line of one round."""
 MOST_CHARTS = 6
@@ -188,18 +186,6 @@ def write_figures(
     ]
 
 
-def with_runs(subtitle: str, data: pd.DataFrame) -> str:
-    """A subtitle with the number of runs added.
-
-    Args:
-        subtitle: the minds and the condition, or ``""``.
-        data: the data to draw, with a column ``run``.
-    """
-    n = data["run"].nunique()
-    runs = "1 run" if n == 1 else f"{n} runs"
-    return f"{subtitle} · {runs}" if subtitle else runs
-
-
 def plain_axes(ax: Axes, xlabel: str = "", ylabel: str = "") -> None:
     """Give axes labels, a light horizontal grid and no box."""
     ax.set_xlabel(xlabel, fontsize=LABEL)
@@ -239,17 +225,6 @@ def round_ticks(axis: Axis, rounds: Sequence[int], given: int = 0) -> None:
         known = [int(tick) - first for tick in named if known[0] <= tick - first <= known[-1]]
     axis.set_major_locator(FixedLocator(known))
     axis.set_major_formatter(lambda at, _place: f"{at + first:.0f}")
-
-
-def bar_room(ax: Axes, rounds: Sequence[int]) -> None:
-    """Set the limits of an axis of bars, with space beside a few bars.
-
-    Args:
-        ax: the axes.
-        rounds: the positions of the bars, in rising order.
-    """
-    beside = max(0.6, NARROW - len(rounds) / 2)
-    ax.set_xlim(rounds[0] - beside, rounds[-1] + beside)
 
 
 def headroom(values: list[float], share: float = 0.05) -> float:
@@ -324,46 +299,6 @@ def explain_empty(ax: Axes, sentence: str = NO_ANSWER) -> None:
     )  # fmt: skip
 
 
-def thin_lines(
-    ax: Axes, data: pd.DataFrame, column: str, by: str, label: str, *, marker: str = "."
-) -> None:
-    """Draw a thin line for each run or agent; the first one carries the label.
-
-    Args:
-        ax: the axes.
-        data: one row per round and run or agent, with ``round``, `column` and `by`.
-        column: the measure.
-        by: ``"run"`` or ``"agent"``.
-        label: the legend entry of the lines.
-        marker: the marker of a round; ``""``: none.
-    """
-    for _, rows in data.sort_values("round").groupby(by):
-        (line,) = ax.plot(rows["round"], rows[column], color=GREY, label=label)
-        line.set(linewidth=0.6, alpha=0.6, marker=marker, markersize=3, zorder=2)
-        label = "_nolegend_"
-
-
-def interval_band(ax: Axes, summary: pd.DataFrame) -> None:
-    """Draw the interval of the mean: a band, or a bar for a single round.
-
-    Args:
-        ax: the axes.
-        summary: as from `mean_by_round`, with its default confidence.
-    """
-    bounded = summary.dropna(subset=["low", "high"])
-    look: dict[str, Any] = {
-        "color": SKY_BLUE,
-        "label": INTERVAL,
-        "zorder": 3,
-    }
-    if len(summary) == 1:
-        rounds, low, high = (bounded[name] for name in ("round", "low", "high"))
-        ax.vlines(rounds, low, high, linewidth=6, alpha=0.6, **look)
-    elif not bounded.empty:
-        rounds, low, high = (summary[name] for name in ("round", "low", "high"))
-        ax.fill_between(rounds, low, high, alpha=0.4, linewidth=0, **look)
-
-
 def mean_note(data: pd.DataFrame, *, kept: bool) -> str:
     """A remark on runs that have ended in a mean by round; ``""`` when all are equally long.
 
@@ -393,61 +328,9 @@ def mark_values(ax: Axes, names: Mapping[float, str], *, named: bool = True) -> 
         top.spines["top"].set_visible(False)
 
 
-def line_charts(
-    model_data: pd.DataFrame,
-    columns: Sequence[str],
-    subtitle: str = "",
-    *,
-    kept: Collection[str] = (),
-) -> dict[str, Figure]:
-    """A plain chart by round for each numeric column, for scenarios without plots.
-
-    For several runs it shows each run, the mean, and the interval of the mean.
-
-    Args:
-        model_data: one row per run and round, with ``run``, ``round`` and the columns.
-        columns: the columns; those without numbers are left out.
-        subtitle: the minds and the condition.
-        kept: the columns that keep their last value after a run has ended.
-
-    Returns:
-        Column → its chart, for the first `MOST_CHARTS` columns; empty without rows.
-    """
-    if model_data.empty:
-        return {}
-    shown = [name for name in columns if is_number(model_data[name])]
-    return {
-        name: _line_chart(model_data, name, subtitle, kept=name in kept)
-        for name in shown[:MOST_CHARTS]
-    }
-
-
 def is_number(column: pd.Series) -> bool:
     """Whether a column has numbers that a line can show; truth values are none."""
     return is_numeric_dtype(column) and not is_bool_dtype(column)
-
-
-def _line_chart(model_data: pd.DataFrame, column: str, subtitle: str, *, kept: bool) -> Figure:
-    words = one_line(column.replace("_", " "))
-    data = model_data[["run", "round"]].assign(value=model_data[column].astype(float))
-    rounds, several = sorted(set(data["round"])), len(set(data["run"])) > 1
-    subtitle = with_runs(subtitle, data) if several else subtitle
-    figure = new_figure(f"{words.capitalize()} by round", subtitle, height=3.4 if several else 3.0)
-    ax = figure.add_subplot()
-    marker = "o" if len(rounds) <= FEW else ""
-    shown = mean_by_round(data, "value", kept=kept).rename(columns={"mean": "value"})
-    if several:
-        thin_lines(ax, data, "value", "run", "single runs", marker="." if marker else "")
-        interval_band(ax, shown)
-    ax.plot(
-        shown["round"], shown["value"], label=f"mean of the runs{mean_note(data, kept=kept)}",
-        color=BLUE, linewidth=1.8, marker=marker, markersize=5, zorder=4,
-    )  # fmt: skip
-    plain_axes(ax, "Round", words.capitalize())
-    round_ticks(ax.xaxis, rounds)
-    if several:
-        legend_below(figure, ax)
-    return figure
 
 
 def to_png(figure: Figure) -> bytes:

@@ -16,7 +16,7 @@ from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
-    from sabm_mesa.models.exam import Exam, Marks
+    from sabm_mesa.models.declarations import Exam, Marks
     from sabm_mesa.runs.try_model import Check, Trial
 
 _SQLITE = b"SQLite format 3"
@@ -192,7 +192,6 @@ def _try_minds(
 ) -> None:
     from sabm_mesa.core.answers import FORMATS
     from sabm_mesa.core.parsing import parse_minds
-    from sabm_mesa.models.exam import exam_of
     from sabm_mesa.recording import export, load_runs
     from sabm_mesa.runs.rerun import class_of
     from sabm_mesa.runs.try_model import SETTINGS, Tried, sit_exam, try_model
@@ -204,7 +203,7 @@ def _try_minds(
         scenario, parameters = class_of(run), {**run.parameters, **given}
     else:
         scenario, parameters = registry.load(subject), given
-    exam = exam_of(scenario)
+    exam = scenario.study.exam
     settings = {k: v for k, v in given.items() if k in SETTINGS and v is not None}
     forms: set[str] = set()
 

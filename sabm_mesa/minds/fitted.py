@@ -22,7 +22,6 @@ from sabm_mesa.analysis.behaviour import (
     Floats,
     Panel,
     Row,
-    load_behaviour,
 )
 from sabm_mesa.core.asks import Ask, Key
 from sabm_mesa.core.toml_io import expand_home, read_file
@@ -141,7 +140,7 @@ class FittedMind(ClassicalMind):
 
 
 def fitted_mind_maker(
-    spec: str, path: str, scenario: str, module: str, recorded: str | None = None
+    spec: str, path: str, scenario: str, behaviour: Behaviour | None, recorded: str | None = None
 ) -> Callable[[SmartAgent], FittedMind]:
     """The function that gives each agent its mind from a fingerprint.
 
@@ -157,7 +156,6 @@ def fitted_mind_maker(
         raise MindSpecError(
             f"The fingerprint {path} belongs to {fingerprint.scenario}, not to {scenario}."
         )
-    behaviour = load_behaviour(module)
     if behaviour is None:
         raise MindSpecError(f"No behavioural model applies to the decisions of {scenario}.")
     try:

@@ -50,6 +50,7 @@ from sabm_mesa.recording.replaying import ReplayRecorder
 
 if TYPE_CHECKING:
     from sabm_mesa.agents.base import SmartAgent
+    from sabm_mesa.analysis.behaviour import Behaviour
 
 MindSpec = str | Mind
 Population = MindSpec | Mapping[MindSpec, int] | Sequence[MindSpec]
@@ -386,7 +387,7 @@ class MindContext:
         module: the module of its model class.
         agents: the name of the class of the agents.
         classical: name → function that creates a classical mind of these agents from its spec.
-        behaviour: the module with the behavioural models of the scenario, or ``""``.
+        behaviour: the behavioural models of the scenario, or None.
         settings: the settings of requests to language models.
         answer_format: the chosen answer format; None for the default of each mind.
         default_limit: whether the `max_tokens` of the settings are the default of the scenario.
@@ -398,7 +399,7 @@ class MindContext:
     module: str = ""
     agents: str = ""
     classical: Mapping[str, Callable[[str], Mind]] = field(default_factory=dict)
-    behaviour: str = ""
+    behaviour: Behaviour | None = None
     settings: LLMSettings = field(default_factory=LLMSettings)
     answer_format: Format | None = None
     default_limit: bool = False

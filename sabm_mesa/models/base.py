@@ -551,10 +551,6 @@ class SmartModel(Declarations, mesa.Model):
         columns: Mapping[str, str] = self.model_columns
         return columns
 
-    def plot_options(self) -> dict[str, Any]:
-        """Arguments of the plots in addition to the data. A scenario may override it."""
-        return {}
-
     def end_measures(self) -> dict[str, Any]:
         """The measures of the whole run, for the summary. A scenario may override it."""
         return {column: attrgetter(name)(self) for column, name in self.model_columns.items()}
@@ -644,7 +640,7 @@ class SmartModel(Declarations, mesa.Model):
             scenario=self.scenario_name,
             module=type(self).__module__,
             classical=self.classical_minds,
-            behaviour=self.behaviour,
+            behaviour=self.study.behaviour,
             settings=self.llm_settings,
             answer_format=self.parameters.get("answer_format"),
             default_limit=limit == parameters_of(type(self))["max_tokens"].default,

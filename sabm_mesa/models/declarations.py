@@ -1,8 +1,7 @@
-"""Declarations of a scenario: score, measures of messages, earlier runs, exam, page.
+"""Declarations of a scenario: its charts, its class game, and its parts for studies.
 
-A scenario sets them as class attributes (see `Declarations`, a base of
-`sabm_mesa.models.base.SmartModel`), so experiments, the judge, the exams and the viewer are
-independent of scenarios.
+They are class attributes (see `Declarations`, a base of `sabm_mesa.models.base.SmartModel`), so
+studies and the viewer are independent of scenarios.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.phrases import Phrase
@@ -23,11 +22,15 @@ from sabm_mesa.errors import UsageError, format_user_error
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
+    from sabm_mesa.analysis.behaviour import Behaviour
     from sabm_mesa.analysis.charts import Chart
     from sabm_mesa.analysis.pictures import ModelPicture, Scene
 
 D = TypeVar("D")
+MOST_AHEAD = 100
+"""Maximum number of planned rounds for which an axis extends to the last one."""
 NO_SOURCE = "none given"
 """The source of a scenario that declares none."""
 
@@ -144,92 +147,126 @@ class NameOfClass:
         return self.join([word.lower() for word in words])
 
 
+def file_beside(scenario: type, name: str) -> Path | None:
+    """A file of this name beside the module of a scenario or of one that it derives from, if any.
+
+    Args:
+        scenario: the class of the scenario.
+        name: the name of the file.
+    """
+    for cls in scenario.__mro__:
+        if cls.__module__.endswith(".model"):
+            path = Path(str(sys.modules[cls.__module__].__file__)).with_name(name)
+            if path.is_file():
+                return path
+    return None
+
+
 @dataclass(frozen=True)
-class Beside:
-    """A class attribute that names a module or file beside the scenario's ``model.py``, if any.
+class Beside(Generic[D]):
+    """A class attribute that is a variable of a module beside the scenario's ``model.py``, if any.
 
     Attributes:
-        name: the name of the module, or of the file with its ending.
+        module: the name of the module.
+        variable: the name of the variable.
+        kind: its class; without such a module, the value is ``kind()``.
     """
 
-    name: str
+    module: str
+    variable: str
+    kind: type[D]
 
-    def __get__(self, _instance: object, owner: type) -> str | Path:
-        """The module or the path for a class; ``""`` if there is none."""
+    def __get__(self, _instance: object, owner: type) -> D:
+        """The value for a class.
+
+        Raises:
+            UsageError: when the module cannot be imported, or lacks the variable.
+        """
         for cls in owner.__mro__:
             package, _, module = cls.__module__.rpartition(".")
-            if package and module == "model":
-                is_file = "." in self.name
-                path = Path(str(sys.modules[cls.__module__].__file__)).with_name(
-                    self.name if is_file else f"{self.name}.py"
-                )
-                if path.is_file():
-                    return path if is_file else f"{package}.{self.name}"
-        return ""
+            if module == "model" and find_spec(name := f"{package}.{self.module}"):
+                return self._in(name)
+        return self.kind()
+
+    def _in(self, name: str) -> D:
+        try:
+            declared = getattr(import_module(name), self.variable, None)
+        except Exception as error:
+            raise UsageError(f"{name} cannot be imported: {format_user_error(error)}") from error
+        if not isinstance(declared, self.kind):
+            raise UsageError(
+                f"{name} needs {self.variable} = {self.kind.__name__}(…), from "
+                "sabm_mesa.models.declarations."
+            )
+        return declared
 
 
-class Declarations:
-    """The declarations of a scenario for studies and the viewer; they do not affect runs.
+Marks = Mapping[str, Sequence[bool]]
+"""Kind of problem → whether each answer is right; an unreadable answer is wrong."""
 
-    In a package, the modules ``plots``, ``page``, ``class_game``, ``exam`` and ``behaviour`` and
-    the file ``words.toml`` are found beside the scenario's ``model.py``. A scenario in another file
-    names them.
 
-    Class attributes:
-        title: the name in words; by default that of the class.
-        source: the publications that it follows; `NO_SOURCE` by default.
-        loaded_from: the file of a scenario that was loaded from a file, relative to the working
-            folder; set when it is loaded.
-        given_rounds: the number of rounds at the start whose state is given. Their rows are in the
-            data, but not in the measures.
+@dataclass(frozen=True)
+class Exam:
+    """A preliminary test.
+
+    Attributes:
+        title: its name in a few words.
+        source: its publication.
+        right: which answers are right, in words.
+        published: the published results, in our own words.
+        parameters: returns the parameters of the run, from the scenario and the number of problems
+            of each kind.
+        marks: the checker: returns the marks of a finished run.
+        model: the model class of its run; None: the scenario.
+        threshold: the share of each kind of problem that must be right. The papers give no limits:
+            the default is ours.
+    """
+
+    title: str
+    source: str
+    right: str
+    published: str
+    parameters: Callable[[Any, int], Mapping[str, Any]]
+    marks: Callable[[Any], Marks]
+    model: type[Any] | None = None
+    threshold: float = 0.9
+
+    def passes(self, marks: Marks) -> bool:
+        """Whether enough problems of each kind were solved."""
+        return all(sum(solved) >= self.threshold * len(solved) for solved in marks.values())
+
+
+@dataclass(frozen=True)
+class Study:
+    """The parts of a scenario for studies, as ``STUDY`` in ``study.py``; they do not affect runs.
+
+    Attributes:
         column_bounds: column of the model or agent data → its minimum and maximum possible value,
             if the rules set them; tests of a mean need them.
         kept_columns: the model columns whose last value stays true after a run has ended, such as
             a stock or the people outside; means over runs of different length count it.
-        plots: the module with its plots.
-        pictures: pictures of its current state, in space or on a network, for the viewer and the
-            end of each run.
-        page: the module with its `ScenarioPage` as ``PAGE``.
-        class_game: the module with its `ClassGame` as ``GAME``.
-        score: the score by which a tournament ranks minds, or None.
         theory_marks: name → predictions of theory for plots of experiments: label → model column,
             or a number.
-        message_words: the path of the words on its subject for the coder of messages (see
-            `sabm_mesa.analysis.messages.read_words`).
         message_measures: name → measure of the messages of a run, in addition to their codes.
         builds_on: the earlier run of another scenario that a run builds on, or None.
-        exam: the module with its `sabm_mesa.models.exam.Exam` as ``EXAM``: the preliminary test of
-            language models.
-        behaviour: the module with its `Behaviour` as ``BEHAVIOUR``: the behavioural models that
-            apply to its decisions.
+        behaviour: the behavioural models that apply to its decisions, or None.
+        exam: the preliminary test of language models, or None.
     """
 
-    scenario_name: ClassVar[str] = NameOfClass("-".join)  # type: ignore[assignment]  # a text
-    title: ClassVar[str] = NameOfClass(in_words)  # type: ignore[assignment]
-    source: ClassVar[str] = NO_SOURCE
-    loaded_from: ClassVar[str] = ""
-    given_rounds: ClassVar[int] = 0
-    column_bounds: ClassVar[Mapping[str, tuple[float, float]]] = {}
-    kept_columns: ClassVar[Collection[str]] = ()
-    plots: ClassVar[str] = Beside("plots")  # type: ignore[assignment]
-    pictures: ClassVar[Sequence[ModelPicture]] = ()
-    page: ClassVar[str] = Beside("page")  # type: ignore[assignment]
-    class_game: ClassVar[str] = Beside("class_game")  # type: ignore[assignment]
-    score: ClassVar[Score | None] = None
-    theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {}
-    message_words: ClassVar[str | Path] = Beside("words.toml")  # type: ignore[assignment]
-    message_measures: ClassVar[Mapping[str, MessageMeasure]] = {}
-    builds_on: ClassVar[BuildsOn | None] = None
-    exam: ClassVar[str] = Beside("exam")  # type: ignore[assignment]
-    behaviour: ClassVar[str] = Beside("behaviour")  # type: ignore[assignment]
+    column_bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    kept_columns: Collection[str] = ()
+    theory_marks: Mapping[str, Mapping[str, str | float]] = field(default_factory=dict)
+    message_measures: Mapping[str, MessageMeasure] = field(default_factory=dict)
+    builds_on: BuildsOn | None = None
+    behaviour: Behaviour | None = None
+    exam: Exam | None = None
 
 
 @dataclass(frozen=True)
 class ScenarioPage:
-    """The parts of the viewer's page that a scenario customises.
+    """The charts and columns of a scenario, as ``PAGE`` in ``charts.py``.
 
-    The module that a scenario names as its `page` contains one as ``PAGE``. Every part is optional;
-    models are those of the scenario.
+    Every part is optional; models are those of the scenario.
 
     Attributes:
         titles: column → title, if the title does not follow from the name. In ``price_{}`` →
@@ -241,8 +278,11 @@ class ScenarioPage:
             seconds; the others start with their defaults.
         card_run: parameters of the run for the picture on the home page.
         card_chart: the name of the chart in this picture; ``""``: the first one.
-        charts: returns the charts of a run as data for the browser, from the model, the model data
-            and the agent data (both may be empty). None: a line for each model column.
+        charts: returns the charts of a run, from the model, the model data and the agent data (both
+            may be empty). The viewer draws them in the browser, and ``sabm run`` in files, where
+            several runs share a chart. None: a line for each model column.
+        figures: draws further figures of all runs for files, by name, from the model of the first
+            run, the model data, the agent data and the subtitle. None: only the charts.
         questions: a question → the settings that answer it; a click plays with them. They must cost
             nothing.
         scene: returns the world of a round as data for the browser, from the model, the agent data
@@ -266,12 +306,38 @@ class ScenarioPage:
     card_run: Mapping[str, Any] = field(default_factory=dict)
     card_chart: str = ""
     charts: Callable[[Any, pd.DataFrame, pd.DataFrame], Sequence[Chart]] | None = None
+    figures: Callable[..., Mapping[str, Figure]] | None = None
     scene: Callable[[Any, pd.DataFrame | None, Mapping[str, Any]], Scene] | None = None
     public_scene: bool = True
     hearers: Callable[[Any, Message], str] | None = None
     public_columns: Callable[[Any], Sequence[str]] | None = None
     table: Callable[[Any, pd.DataFrame], tuple[str, pd.DataFrame] | None] | None = None
     heading: Callable[[Any], str] | None = None
+
+    def drawn(
+        self,
+        model: Any,
+        model_data: pd.DataFrame,
+        agent_data: pd.DataFrame,
+        titles: Mapping[str, str],
+    ) -> list[Chart]:
+        """The charts of a run, with the scenario's word and numbers for rounds.
+
+        Args:
+            model: the model; for a recorded run, the model before its first round.
+            model_data: one row per round; empty before the first.
+            agent_data: one row per agent and round.
+            titles: column → title, for a scenario without charts.
+        """
+        from sabm_mesa.analysis.charts import column_charts, counted
+
+        if self.charts is not None:
+            charts = self.charts(model, model_data, agent_data)
+        else:
+            charts = column_charts(model_data, titles, model.study.kept_columns)
+        noun, first = self.round_name
+        last = model.n_rounds - 1 if model.n_rounds <= MOST_AHEAD else None
+        return counted(charts, noun, first - model.given_rounds, last)
 
 
 @dataclass(frozen=True)
@@ -327,11 +393,10 @@ class ToldRound:
 
 @dataclass(frozen=True)
 class ClassGame:
-    """A scenario as a game for a class.
+    """A scenario as a game for a class, as ``GAME`` in ``class_game.py``.
 
-    The module that a scenario names as its `class_game` contains one as ``GAME``. Every part is
-    optional; models are those of the scenario. Texts in the language files are given by their keys
-    (a `Phrase` of ``class_texts.toml``), others in plain English.
+    Every part is optional; models are those of the scenario. Texts in the language files are given
+    by their keys (a `Phrase` of ``class_texts.toml``), others in plain English.
 
     Attributes:
         rule: the rules in one sentence for people. ``""``: the first sentence of the spec sheet.
@@ -380,71 +445,36 @@ class ClassGame:
     debrief: Debrief | None = None
 
 
-def load_page(name: str) -> ScenarioPage:
-    """Return the page of a scenario.
+class Declarations:
+    """The declarations of a scenario for studies and the viewer; they do not affect runs.
 
-    Args:
-        name: the module that it names as its `page`, or ``""``.
+    In a package, `page`, `class_game` and `study` are found beside the scenario's ``model.py``; a
+    scenario in one file sets them.
 
-    Raises:
-        UsageError: when the module cannot be imported, or has no page.
+    Class attributes:
+        title: the name in words; by default that of the class.
+        source: the publications that it follows; `NO_SOURCE` by default.
+        given_rounds: the number of rounds at the start whose state is given. Their rows are in the
+            data, but not in the measures.
+        pictures: pictures of its current state, in space or on a network, for the viewer and the
+            end of each run.
+        score: the score by which a tournament ranks minds, or None.
+        page: its charts and columns: ``PAGE`` in ``charts.py``.
+        class_game: the scenario as a game for a class: ``GAME`` in ``class_game.py``.
+        study: measures and models for studies: ``STUDY`` in ``study.py``.
     """
-    return _load("page", name, "PAGE", ScenarioPage)
 
-
-def load_plots(name: str, beside: str) -> ModuleType:
-    """Return the module with the plots of a scenario.
-
-    It is searched by its full name, or by its last part beside the file of the scenario.
-
-    Args:
-        name: the module that it names as its `plots`.
-        beside: the module of the scenario.
-
-    Raises:
-        UsageError: when the module cannot be imported.
-    """
-    package = beside.rpartition(".")[0]
-    try:
-        try:
-            return import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name != name or not package:
-                raise
-            return import_module(f"{package}.{name}")
-    except Exception as error:
-        raise UsageError(
-            f"The plots {name} of {beside} cannot be imported: {format_user_error(error)}"
-        ) from error
-
-
-def load_class_game(name: str) -> ClassGame:
-    """Return the class game of a scenario.
-
-    Args:
-        name: the module that it names as its `class_game`, or ``""``.
-
-    Raises:
-        UsageError: when the module cannot be imported, or has no game.
-    """
-    return _load("class game", name, "GAME", ClassGame)
-
-
-def _load(what: str, name: str, variable: str, kind: type[D]) -> D:
-    if not name:
-        return kind()
-    try:
-        declared = getattr(import_module(name), variable, None)
-    except Exception as error:
-        raise UsageError(
-            f"The {what} {name} cannot be imported: {format_user_error(error)}"
-        ) from error
-    if not isinstance(declared, kind):
-        raise UsageError(
-            f"The {what} {name} needs {variable} = {kind.__name__}(…), from "
-            "sabm_mesa.models.declarations."
-        )
-    return declared
+    scenario_name: ClassVar[str] = NameOfClass("-".join)  # type: ignore[assignment]  # a text
+    title: ClassVar[str] = NameOfClass(in_words)  # type: ignore[assignment]
+    source: ClassVar[str] = NO_SOURCE
+    loaded_from: ClassVar[str] = ""
+    """The file of a scenario that was loaded from a file; set when it is loaded."""
+    given_rounds: ClassVar[int] = 0
+    pictures: ClassVar[Sequence[ModelPicture]] = ()
+    score: ClassVar[Score | None] = None
+    page: ClassVar[ScenarioPage] = Beside("charts", "PAGE", ScenarioPage)  # type: ignore[assignment]
+    class_game: ClassVar[ClassGame] = Beside("class_game", "GAME", ClassGame)  # type: ignore[assignment]
+    study: ClassVar[Study] = Beside("study", "STUDY", Study)  # type: ignore[assignment]
 
 
 def rounded(value: float) -> float:

@@ -7,9 +7,8 @@ SPEC`` holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge
@@ -18,46 +17,7 @@ from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core.answers import AnswerSpec, Decision
 from sabm_mesa.core.scheduler import Phase, action
 from sabm_mesa.models.base import SmartModel
-
-Marks = Mapping[str, Sequence[bool]]
-"""Kind of problem → whether each answer is right; an unreadable answer is wrong."""
-
-
-@dataclass(frozen=True)
-class Exam:
-    """A preliminary test. The module that a scenario names as its `exam` has one as ``EXAM``.
-
-    Attributes:
-        title: its name in a few words.
-        source: its publication.
-        right: which answers are right, in words.
-        published: the published results, in our own words.
-        model: the model class of its run.
-        parameters: returns the parameters of the run, from the scenario and the number of problems
-            of each kind.
-        marks: the checker: returns the marks of a finished run.
-        threshold: the share of each kind of problem that must be right. The papers give no limits:
-            the default is ours.
-    """
-
-    title: str
-    source: str
-    right: str
-    published: str
-    model: type[SmartModel]
-    parameters: Callable[[Any, int], Mapping[str, Any]]
-    marks: Callable[[Any], Marks]
-    threshold: float = 0.9
-
-    def passes(self, marks: Marks) -> bool:
-        """Whether enough problems of each kind were solved."""
-        return all(sum(solved) >= self.threshold * len(solved) for solved in marks.values())
-
-
-def exam_of(scenario: type[SmartModel]) -> Exam | None:
-    """The preliminary test of a scenario, or None."""
-    exam: Exam | None = import_module(scenario.exam).EXAM if scenario.exam else None
-    return exam
+from sabm_mesa.models.declarations import Marks
 
 
 @dataclass(frozen=True)

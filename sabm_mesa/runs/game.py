@@ -36,7 +36,6 @@ from sabm_mesa.minds.specs import (
     map_minds,
     named_in,
 )
-from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.recording import RecordedRun, Recording
 from sabm_mesa.recording.export import write_text_file
 from sabm_mesa.recording.votes import NOBODY, Votes, write_votes
@@ -128,7 +127,7 @@ class Game:
             read = (name for mind in people.stand_ins.values() for name in mind.informed)
             people.default_format = model.answer_format
             people.informed = tuple(dict.fromkeys(read))
-            people.for_people = load_class_game(model.class_game).people_answer
+            people.for_people = model.class_game.people_answer
         self.problem = ""
         self.public: tuple[str, ...] = ()
         self.results = self.ranked = self.paused = self.voting = False
@@ -335,7 +334,7 @@ class Game:
         It costs nothing, and players already know that the game is over.
         """
         model, rounds = self.model, len(self._frames[0])
-        if load_class_game(model.class_game).debrief is None or not rounds:
+        if model.class_game.debrief is None or not rounds:
             return
         try:
             given = {**model.parameters, "minds": CLASSICAL, "recording": False}

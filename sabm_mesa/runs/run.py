@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -22,7 +22,6 @@ from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import ParameterError, format_user_error
 from sabm_mesa.minds.specs import describe_deciders, describe_minds
 from sabm_mesa.models.base import close_models
-from sabm_mesa.models.declarations import load_plots
 from sabm_mesa.recording import Recording
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.statistics import (
@@ -120,50 +119,36 @@ class Runs:
     def figures(self, faults: list[str] | None = None) -> Mapping[str, Any]:
         """The figures of the runs, of matplotlib, by name.
 
-        The scenario's plots of all runs, or one plot per column; and the final pictures of the
-        first `MOST_PICTURED` runs, with the number of the run if there are several. If the
-        `plot_options` of the runs differ, each run also has its plots.
+        The charts of the scenario, which all runs share, its further figures, and the final
+        pictures of the first `MOST_PICTURED` runs, with the number of the run if there are several.
 
         Args:
             faults: receives one line for each picture and plot that cannot be drawn; with None the
                 exception is raised.
         """
-        of_each = [
-            (number, replace(self, models=[model], seeds=[seed]))
-            for number, model, seed in zip(self.numbers, self.models, self.seeds, strict=True)
-        ][:MOST_PICTURED]
-        if len({repr(model.plot_options()) for model in self.models}) > 1:
-            return {
-                f"{name}_{number}": figure
-                for number, run in of_each
-                for name, figure in run.figures(faults).items()
-            }
+        from sabm_mesa.analysis.charts import figures, with_runs  # slow, as all of matplotlib
         from sabm_mesa.analysis.pictures import draw_scene
 
-        first, alone, subtitle = self.models[0], len(self.models) == 1, self._subtitle()
+        alone, subtitle = len(self.models) == 1, self._subtitle()
         drawn: dict[str, Any] = {}
-        for number, run in of_each:
+        for number, model in [*zip(self.numbers, self.models, strict=True)][:MOST_PICTURED]:
             words = subtitle if alone else f"run {number} · {subtitle}"
-            for picture in first.pictures:
+            for picture in model.pictures:
                 name = picture.name if alone else f"{picture.name}_{number}"
                 with self._collecting(f"the picture {name}", faults):
-                    drawn[name] = draw_scene(picture.scene(run.models[0]), words)
+                    drawn[name] = draw_scene(picture.scene(model), words)
         with self._collecting("the plots", faults):
-            drawn.update(self._plots(subtitle))
+            first = self.models[0]
+            titles = {name: name.replace("_", " ").capitalize() for name in first.columns()}
+            charts = [
+                model.page.drawn(model, model.model_frame(), model.agent_frame(), titles)
+                for model in self.models
+            ]
+            drawn |= figures(charts, subtitle)
+            if first.page.figures is not None:
+                data = self.model_frame(), self.agent_frame()
+                drawn |= first.page.figures(first, *data, with_runs(subtitle, len(self.models)))
         return drawn
-
-    def _plots(self, subtitle: str) -> Mapping[str, Any]:
-        first = self.models[0]
-        if first.plots:
-            draw = load_plots(first.plots, type(first).__module__).figures
-            data = self.model_frame(), self.agent_frame()
-            plots: Mapping[str, Any] = draw(*data, self._subtitle(), **first.plot_options())
-            return plots
-        from sabm_mesa.analysis.plot_style import line_charts  # slow, as all of matplotlib
-
-        return line_charts(
-            self.model_frame(), list(first.columns()), subtitle, kept=first.kept_columns
-        )
 
     @contextmanager
     def _collecting(self, what: str, faults: list[str] | None) -> Iterator[None]:

@@ -48,7 +48,7 @@ from sabm_mesa.minds.llm import LLMSettings
 from sabm_mesa.minds.local import local_client
 from sabm_mesa.minds.specs import check_form, is_local, language_model, model_and_endpoint
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.models.exam import Exam, Marks
+from sabm_mesa.models.declarations import Exam, Marks
 from sabm_mesa.recording.export import write_text_file
 from sabm_mesa.runs.cost import estimate, with_context
 
@@ -492,8 +492,9 @@ def sit_exam(
         RunError: when the model cannot be asked.
     """
     given = {"rng": 0, **exam.parameters(scenario, times), **(settings or {}), "minds": spec}
-    connection = with_context(connection, exam.model, given)
-    model = exam.model(**given, connection=connection, recording=False)
+    model_class = exam.model or scenario
+    connection = with_context(connection, model_class, given)
+    model = model_class(**given, connection=connection, recording=False)
     model.run_model()
     model.close()
     return exam.marks(model)

@@ -26,7 +26,7 @@ FILES = {
     "{name}/minds.py": "minds.py",
     "{name}/model.py": "model.py",
     "{name}/odd.toml": "odd.toml",
-    "{name}/page.py": "page.py",
+    "{name}/charts.py": "charts.py",
     "{name}/prompts.toml": "prompts.toml",
 }
 """File of a package → its template."""

@@ -207,7 +207,7 @@ def compare(
             "Each setting has one run: its spread is unknown. Run more seeds (--runs)."
         )
     declared = model_at(recorded[0].model)
-    bounds = bounds or (None if declared is None else declared.column_bounds.get(measure))
+    bounds = bounds or (None if declared is None else declared.study.column_bounds.get(measure))
     binary = runs["value"].dropna().isin([0, 1]).all()
     quantity: Of = of or ("share" if binary else "median")
     check_choice("quantity (of)", quantity, get_args(Of))

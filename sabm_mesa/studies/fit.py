@@ -25,7 +25,6 @@ from sabm_mesa.analysis.behaviour import (
     Panel,
     PlayedRun,
     Uniform,
-    load_behaviour,
 )
 from sabm_mesa.analysis.estimation import (
     DATA_SETS,
@@ -379,11 +378,11 @@ def _decisions(
             f"{path} has runs of several scenarios ({', '.join(names)}): record each scenario in "
             "its own file to fit it."
         )
-    behaviour = load_behaviour(registry.scenario(names[0]).behaviour)
+    behaviour = registry.scenario(names[0]).study.behaviour
     if behaviour is None:
         raise ParameterError(
-            f"No behavioural model is declared for the scenario {names[0]} (class attribute "
-            "`behaviour`)."
+            f"No behavioural model is declared for the scenario {names[0]} (`study`: "
+            "`Study(behaviour=…)`)."
         )
     try:
         rows = [row for run in runs for row in behaviour.rows(run)]

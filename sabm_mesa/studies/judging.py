@@ -1,9 +1,9 @@
 """A language model as judge: it codes messages, as the rules do, and private reasoning.
 
 The codes and the coder of messages by rules are those of `sabm_mesa.analysis.messages`, with the
-words that the scenarios declare (`SmartModel.message_words`). Private reasoning is the reasoning
-and the thoughts before a decision; only a language model codes it. Its codes, with the steps of
-Nagel 1995, are defined in ``judge_reasoning.toml``.
+words of the scenarios (``words.toml`` beside the model). Private reasoning is the reasoning and the
+thoughts before a decision; only a language model codes it. Its codes, with the steps of Nagel 1995,
+are defined in ``judge_reasoning.toml``.
 
 A judging is a questionnaire: each different text is one question. An unreadable answer is asked for
 again, three times in all; then the text has no codes, and counts as ``invalid``. Judging the same
@@ -36,6 +36,7 @@ from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.minds.specs import Minds
+from sabm_mesa.models.declarations import file_beside
 from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.planned import RunSpec, find_runs, run_missing
@@ -56,8 +57,9 @@ REASONING_CODES = (*STEPS, "reference", "imitation", "own_payoff")
 @cache
 def message_coder() -> MessageCoder:
     """The coder by rules, with the words that the scenarios declare."""
-    declared = {model.message_words for model in find_all().models.values()} - {""}
-    return MessageCoder(*(read_words(path) for path in sorted(declared, key=str)))
+    models = find_all().models.values()
+    declared = {path for model in models if (path := file_beside(model, "words.toml"))}
+    return MessageCoder(*(read_words(path) for path in sorted(declared)))
 
 
 @cache

@@ -126,7 +126,7 @@ def frozen(plan: Plan, connection: Connection) -> dict[str, Any]:
     for condition in experiment.conditions:
         cell = plan.first(condition.name)
         model = plan.model_of(cell.fork_of or condition.name)
-        on = model.builds_on
+        on = model.study.builds_on
         hidden = {"minds", "prompts"} | ({on.parameter} if on else set())
         parameters = model.identity({**cell.parameters, "minds": "classical"})
         minds = plan.minds[condition.name]

@@ -23,7 +23,6 @@ from sabm_mesa.errors import ReplayMismatch, RunError, UsageError
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import by_spec, describe_given
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.models.declarations import load_page
 from sabm_mesa.runs.cost import estimate
 from sabm_mesa.runs.game import Game
 from sabm_mesa.runs.rerun import fork, replay
@@ -108,12 +107,12 @@ def _parameters(model: type[SmartModel]) -> Iterator[str]:
 
 def _page(model: type[SmartModel], parameters: Collection[str]) -> Iterator[str]:
     try:
-        page = load_page(model.page)
+        page = model.page
     except UsageError as error:
         yield str(error)
         return
     for name in sorted(page.card_run.keys() - parameters):
-        yield f"the card of the page {model.page} names {name!r}, which is no parameter"
+        yield f"the card of the page names {name!r}, which is no parameter"
 
 
 def methods(case: Case) -> Iterator[str]:

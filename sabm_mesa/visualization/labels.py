@@ -17,7 +17,6 @@ from sabm_mesa.core.phrases import (
 )
 from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.specs import describe_given, is_by_class, is_local, named_in
-from sabm_mesa.models.declarations import load_page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +34,7 @@ DIGITS_TYPED = 9
 
 def titles_of(model: SmartModel) -> Titles:
     """Return the titles of the columns of a scenario."""
-    return Titles(load_page(model.page).titles, names_in(model))
+    return Titles(model.page.titles, names_in(model))
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def counting(model: SmartModel) -> tuple[str, int]:
     If the first rounds are given (`SmartModel.given_rounds`), counting starts at the first round
     with decisions.
     """
-    noun, first = load_page(model.page).round_name
+    noun, first = model.page.round_name
     return noun, first - model.given_rounds
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sabm_mesa.analysis.charts import Chart, column_charts, counted
+from sabm_mesa.analysis.charts import Chart
 from sabm_mesa.analysis.pictures import Scene
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.describe.docstrings import spec_sheet
 from sabm_mesa.minds.specs import describe_minds
-from sabm_mesa.models.declarations import load_class_game, load_page
-from sabm_mesa.visualization.labels import counting, name_of, titles_of
+from sabm_mesa.visualization.labels import name_of, titles_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,8 +27,6 @@ CARD_ROUNDS = 60
 """Maximum number of rounds of a run whose chart is on the home page."""
 KEPT_WORLDS = 400
 """Maximum number of rounds whose world is kept if the data do not contain it."""
-MOST_AHEAD = 100
-"""Maximum number of rounds for which the axis of a chart spans the whole run from the start."""
 
 
 class Said(NamedTuple):
@@ -61,7 +58,7 @@ class ScenarioView:
 
     def __init__(self, scenario: type[SmartModel]) -> None:
         self.scenario = scenario
-        self._page = load_page(scenario.page)
+        self._page = scenario.page
 
     def charts(
         self, model: SmartModel, model_data: pd.DataFrame, agent_data: pd.DataFrame
@@ -73,14 +70,9 @@ class ScenarioView:
             model_data: one row per round; empty before the first.
             agent_data: one row per agent and round.
         """
-        if self._page.charts is not None:
-            charts = self._page.charts(model, model_data, agent_data)
-        else:
-            titles = titles_of(model)
-            charts = column_charts(model_data, {name: titles[name] for name in model.columns()})
-        noun, first = counting(model)
-        last = model.n_rounds - 1 if model.n_rounds <= MOST_AHEAD else None
-        return tuple(counted(charts, noun, first, last))
+        titles = titles_of(model)
+        names = {name: titles[name] for name in model.columns()}
+        return tuple(self._page.drawn(model, model_data, agent_data, names))
 
     def scenes(
         self, model: SmartModel, round_: int, model_data: pd.DataFrame, agent_data: pd.DataFrame
@@ -246,7 +238,7 @@ def one_sentence(scenario: type[SmartModel]) -> str:
 
 def rule_of(model: SmartModel) -> str:
     """The rules of a class game in one sentence."""
-    return load_class_game(model.class_game).rule or one_sentence(type(model))
+    return model.class_game.rule or one_sentence(type(model))
 
 
 def _hearers(model: SmartModel, message: Message) -> str:

@@ -8,9 +8,8 @@ import pytest
 from sabm_mesa.analysis.behaviour import Decider, Panel, Row
 from sabm_mesa.analysis.cooperation import cooperation_facts, cooperation_models
 from sabm_mesa.errors import UsageError
-from sabm_mesa.models.beauty_contest.behaviour import guessing_facts, guessing_models
-from sabm_mesa.models.bertrand.behaviour import BEHAVIOUR as PRICES
-from sabm_mesa.models.bertrand.behaviour import STEP
+from sabm_mesa.models.beauty_contest.study import guessing_facts, guessing_models
+from sabm_mesa.models.bertrand.study import STEP, STUDY
 
 A, B = Decider(0, 1, "x"), Decider(0, 2, "y")
 PICKS = guessing_facts(50.0, 2 / 3, 0.0, 100.0, whole=True)
@@ -20,7 +19,7 @@ CASES = [
     *(
         (model, {"rivals": [1.0], "own": 0.5, "reply": 0.25, "low": -2.0, "high": -2 + 40 * STEP,
                  "step": STEP})
-        for model in PRICES.models
+        for model in STUDY.behaviour.models
     ),
 ]  # fmt: skip
 

@@ -4,20 +4,25 @@ import json
 import math
 
 import pandas as pd
+import pytest
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import (
     Chart,
     Level,
     Series,
+    Span,
     agent_lines,
     column_charts,
     counted,
     dots,
     draw,
+    figures,
     lines,
+    pooled,
     thumbnail,
 )
+from sabm_mesa.analysis.intervals import mean_by_round
 
 MODEL = pd.DataFrame({"round": [0, 1], "price": [4.0, math.nan], "word": ["a", "b"]})
 AGENTS = pd.DataFrame(
@@ -77,6 +82,101 @@ def test_matplotlib_draws_what_the_browser_paints():
     assert ax.get_ylim()[1] == 9
     for ending, begins in {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}.items():
         assert style.to_bytes(draw(chart), ending).startswith(begins)
+
+
+def of_run(values: list[float], label: str = "stock", **given) -> Chart:
+    series = [Series(label, list(enumerate(values)))]
+    return Chart("s", "Stock by round", series, "Fish", **given)
+
+
+def test_several_runs_are_thin_lines_with_their_mean_and_its_interval() -> None:
+    runs = [of_run([10.0 * run, 5.0 + run]) for run in range(15)]
+    *thin, mean = pooled(runs).series
+    summary = mean_by_round(
+        pd.DataFrame({"run": [*range(15)] * 2, "round": [0] * 15 + [1] * 15,
+                      "value": [10.0 * i for i in range(15)] + [5.0 + i for i in range(15)]}),
+        "value",
+    )  # fmt: skip
+
+    assert [series.points for series in thin] == [run.series[0].points for run in runs]
+    assert [series.label for series in thin] == ["single runs", *[""] * 14]
+    assert mean.points == [(0, 70), (1, 12)]
+    assert mean.band == list(zip(summary["low"], summary["high"], strict=True))
+    (ax,) = draw(pooled(runs)).axes
+    assert len(ax.lines) == 16
+    corners = ax.collections[0].get_paths()[0].vertices
+    for x, (low, high) in enumerate(mean.band):
+        there = corners[corners[:, 0] == x + 1, 1]
+        assert (there.min(), there.max()) == pytest.approx((low, high))
+
+
+def test_a_mean_ends_with_the_first_run_unless_values_are_kept() -> None:
+    runs = [[10.0, 4.0, 2.0], [0.0, 2.0]]
+    ended, kept = (pooled([of_run(run, kept=kept) for run in runs]).series[-1] for kept in (0, 1))
+
+    assert ended.label == "mean of the runs (until the first one ends)"
+    assert [y for _, y in ended.points[:2]] == [5, 3]
+    assert math.isnan(ended.points[2][1])
+    assert kept.label == "mean of the runs (ended ones keep their last value)"
+    assert [y for _, y in kept.points] == [5, 3, 2]
+
+
+def test_bars_are_means_over_runs_and_dots_are_all_drawn() -> None:
+    def chart(high: float, agent: int) -> Chart:
+        bars = Series("b", [(0, high)], "bars")
+        return Chart("c", "C", [bars, Series("d", [(0, high)], "dots", agents=[agent])])
+
+    bars, points = pooled([chart(1.0, 1), chart(4.0, 2)]).series
+    assert bars.points == [(0, 2.5)]
+    assert ([y for _, y in points.points], points.agents) == ([1, 4], [1, 2])
+    assert len({x for x, _ in points.points}) == 2
+
+
+def test_theory_and_published_points_are_drawn_once() -> None:
+    published = Series("published", [(4, 9.8)], dashed=True)
+    runs = [Chart("c", "C", [*of_run([1.0 + i]).series, published]) for i in range(3)]
+    found = [series for series in pooled(runs).series if series.label == "published"]
+    assert [series.points for series in found] == [[(4, 9.8)]]
+
+
+def test_charts_of_runs_share_a_figure_by_name() -> None:
+    one, other = of_run([1.0, 2.0]), Chart("other", "Other", [Series("a", [(0, 1.0)])])
+    drawn = figures([[one, other], [one]], "classical")
+
+    assert list(drawn) == ["s", "other"]
+    assert drawn["s"].texts[-1].get_text() == "classical · 2 runs"
+
+
+def test_lines_of_agents_that_coincide_can_be_told_apart() -> None:
+    few, many = (
+        draw(Chart("c", "C", [
+            Series(name, [(x, 1.0) for x in range(n)], agents=[agent])
+            for agent, name in enumerate("ab", 1)
+        ])).axes[0].lines
+        for n in (3, 50)
+    )  # fmt: skip
+    assert few[0].get_xdata()[0] < few[1].get_xdata()[0]
+    assert few[0].get_marker() != few[1].get_marker()
+    assert many[0].get_linestyle() != many[1].get_linestyle()
+
+
+def test_an_axis_may_have_names_or_values_instead_of_rounds() -> None:
+    bars = [Series("choices", [(0, 0.25), (1, 0.75)], "bars")]
+    named = Chart("c", "C", bars, last=1, x="Choice", names=["rock", "paper"])
+    (same,) = counted([named], "month", 1, 9)
+    sent = same.for_browser()
+
+    assert (sent["x"], sent["first"], sent["last"], sent["rounds"]) == ("Choice", 0, 1, False)
+    (ax,) = draw(same).axes
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["rock", "paper"]
+
+
+def test_shaded_rounds_are_named_once() -> None:
+    spans = [Span(0, 1, "talk"), Span(4, 4, "talk")]
+    (ax,) = draw(of_run([1.0] * 6, spans=spans)).axes
+    assert [(patch.get_x(), patch.get_width()) for patch in ax.patches] == [(0.5, 2), (4.5, 1)]
+    assert next(patch.get_label() for patch in ax.patches) == "talk"
+    assert of_run([1.0], spans=spans).for_browser()["spans"][0] == [1, 2, "talk"]
 
 
 def test_a_small_chart_names_its_lines_if_they_are_few():

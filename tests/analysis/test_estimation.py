@@ -7,7 +7,7 @@ import pytest
 
 from sabm_mesa.analysis.behaviour import Decider, Panel, Row, Uniform
 from sabm_mesa.analysis.estimation import absolute_test, best_shares, fit, profile_interval
-from sabm_mesa.models.beauty_contest.behaviour import (
+from sabm_mesa.models.beauty_contest.study import (
     LevelOfReasoning,
     guessing_facts,
     guessing_models,

@@ -5,8 +5,9 @@ import pytest
 from matplotlib.collections import PathCollection
 from matplotlib.lines import Line2D
 
-from sabm_mesa import Fishery, KeynesianBeautyContest
+from sabm_mesa import KeynesianBeautyContest
 from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.models.declarations import ScenarioPage
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.run import run_all
 
@@ -53,7 +54,7 @@ def test_legends_of_little_data_name_what_is_drawn(name: str, little: str) -> No
 
 def test_a_scenario_without_plots_has_a_chart_of_each_column_with_numbers() -> None:
     class Plain(KeynesianBeautyContest):
-        plots = ""
+        page = ScenarioPage()
 
     one = run_all(Plain, {"n_players": 3, "n_rounds": 2}, seed=1).figures()
     assert list(one)[:2] == ["mean", "target"]
@@ -69,16 +70,6 @@ def test_a_scenario_without_plots_has_a_chart_of_each_column_with_numbers() -> N
     (legend,) = figure.legends
     named = [text.get_text() for text in legend.get_texts()]
     assert named == ["single runs", "95 % interval of the mean", "mean of the runs"]
-
-
-def test_gains_that_nobody_had_are_said_to_be_none() -> None:
-    runs = run_all(Fishery, {"newcomer_month": 4, "minds": "fixed:100"}, seed=1)
-    (ax,) = runs.figures()["gains"].axes
-
-    assert [each.get_text() for each in ax.texts] == [
-        "No run reached month 4, from which on gains are counted."
-    ]
-    assert runs.models[0].end_measures()["survival_time"] == 0
 
 
 @pytest.mark.parametrize(

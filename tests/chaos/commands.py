@@ -54,7 +54,7 @@ def warm_up() -> None:
     for name in ("sabm_mesa.cli.report", "sabm_mesa.cli.progress", "sabm_mesa.llm.server"):
         import_module(name)
     for command in RUNS:
-        import_module(registry.scenario(command.removeprefix("run ")).plots)
+        assert registry.scenario(command.removeprefix("run ")).page.charts
     settle()
 
 

@@ -19,8 +19,8 @@ from .support import Sabm, one_line
 
 PNG = b"\x89PNG\r\n\x1a\n"
 FILES = {
-    "agents.csv", "depth.png", "model.csv", "picks.png", "recording.sqlite", "summary.json",
-    "variance.png",
+    "agents.csv", "depth.png", "first_picks.png", "model.csv", "picks.png",
+    "recording.sqlite", "summary.json", "variance.png",
 }  # fmt: skip
 
 

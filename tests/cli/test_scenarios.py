@@ -20,16 +20,21 @@ from .support import Sabm
 
 COMMONS = ("fishery", "pasture", "pollution")
 PLOTS = {
-    "beauty-contest": {"convergence.png", "first_picks.png", "levels.png", "picks.png"},
-    "cocktail-party": {"distances.png", "network.png", "ratios.png"},
-    "kbc": {"depth.png", "picks.png", "variance.png"},
+    "beauty-contest": {
+        "convergence.png", "depth.png", "first_picks.png", "payoffs.png", "picks.png",
+    },
+    "cocktail-party": {"distances.png", "meetings.png", "network.png", "ratios.png"},
+    "kbc": {"depth.png", "first_picks.png", "picks.png", "variance.png"},
     "bertrand": {"collusion.png", "prices.png", "profits.png"},
-    "evacuation": {"escapes.png", "exits.png", "snapshots.png"},
+    "evacuation": {"escapes.png", "exits.png", "inside.png", "snapshots.png"},
     "games": {"choices.png", "payoffs.png", "rounds.png", "table.png"},
-    "public-goods": {"contributions.png", "shares.png"},
-    "sentence-making": {"scores.png"},
-    **{key: {"stock.png", "harvests.png", "gains.png", "survival.png"} for key in COMMONS},
-}
+    "public-goods": {"contributions.png", "efficiency.png", "shares.png"},
+    "sentence-making": {"spread.png", "valid.png"},
+    **{
+        key: {"stock.png", "harvests.png", "over_usage.png", "gains.png", "survival.png"}
+        for key in COMMONS
+    },
+}  # fmt: skip
 FIRST_COLUMNS = {
     "beauty-contest": "mean,target,variance,n_winners",
     "cocktail-party": "conversations,distinct_conversation_ratio,distinct_invitation_ratio",

@@ -79,12 +79,11 @@ def test_annotations_that_are_no_texts() -> None:
 def test_describing_and_pages_import_no_statistics_plots_viewer_or_client() -> None:
     code = (
         "import sys; from sabm_mesa.describe import as_markdown, describe; "
-        "from sabm_mesa.models.declarations import load_class_game, load_page; "
         "from sabm_mesa.models.registry import SCENARIOS, scenario; "
         # The equilibria of a game and the first contributions of people need SciPy.
         "names = [name for name in SCENARIOS if name not in ('games', 'public-goods')]; "
         "models = [scenario(name) for name in names]; "
-        "[(load_page(model.page), load_class_game(model.class_game)) for model in models]; "
+        "[(model.page, model.class_game) for model in models]; "
         "print(*(len(as_markdown(describe(model))) for model in models)); "
         "print(*sys.modules)"
     )

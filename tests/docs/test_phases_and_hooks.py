@@ -42,7 +42,7 @@ def test_every_part_of_a_phase_and_every_hook_is_in_a_table_and_in_the_example()
     for part in (each.name for each in fields(Phase)):
         assert f"| `{part}` |" in PAGE
         assert f" {part}=" in code
-    assert {"begin_round", "update", "end_measures", "plot_options", "apply_fork"} <= set(HOOKS)
+    assert {"begin_round", "update", "end_measures", "apply_fork"} <= set(HOOKS)
     for hook in HOOKS:
         assert f"`{hook}(" in PAGE
         assert f"def {hook}(" in code or hook == "identity"
@@ -57,7 +57,7 @@ def test_every_class_attribute_of_a_model_is_in_the_reference() -> None:
         assert section
         named += re.findall(r"^ {8}(\w+):", section[1], re.MULTILINE)
 
-    assert len(named) > 20
+    assert len(named) > 15
     assert not [name for name in named if f"`{name}`" not in PAGE]
 
 

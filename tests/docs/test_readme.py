@@ -77,7 +77,9 @@ assert list(silent.model_frame()["stock"]) == [100.0, 100.0]
 def test_the_scenario_of_the_readme_conforms_and_is_fitted_as_the_page_says(folder: Path) -> None:
     page = (ROOT / "docs/how-to/fit.md").read_text("utf-8")
     (fishing,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    named = PYTHON[1].replace("    prompts", '    behaviour = "fishing"\n    prompts')
+    named = "from fishing import STUDY\n" + PYTHON[1].replace(
+        "    prompts", "    study = STUDY\n    prompts"
+    )
     (folder / "commons.py").write_text(PYTHON[1], "utf-8")
     (folder / "fishing.py").write_text(fishing, "utf-8")
     sabm = ("-m", "sabm_mesa")

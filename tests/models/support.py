@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from sabm_mesa import SmartModel
+from sabm_mesa.analysis.charts import Chart, Series
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.messages import Message
 from sabm_mesa.minds.base import Mind
@@ -54,3 +55,24 @@ def labelled(ax: Axes, label: str) -> Line2D:
     """The line of a plot with this label."""
     (line,) = [line for line in ax.lines if line.get_label() == label]
     return line
+
+
+def charts_of(
+    model: SmartModel, data: pd.DataFrame | None = None, agents: pd.DataFrame | None = None
+) -> dict[str, Chart]:
+    """The charts of a run by name, by default with its own data."""
+    draw = type(model).page.charts
+    assert draw is not None
+    data = model.model_frame() if data is None else data
+    agents = model.agent_frame() if agents is None else agents
+    return {chart.name: chart for chart in draw(model, data, agents)}
+
+
+def series_of(chart: Chart) -> dict[str, Series]:
+    """The series of a chart by label."""
+    return {series.label: series for series in chart.series}
+
+
+def values_of(chart: Chart, label: str) -> list[float]:
+    """The values of a series of a chart."""
+    return [y for _, y in series_of(chart)[label].points]

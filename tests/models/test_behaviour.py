@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sabm_mesa.analysis.behaviour import Behaviour, Decider, Panel, Row, load_behaviour
+from sabm_mesa.analysis.behaviour import Behaviour, Decider, Panel, Row
 from sabm_mesa.analysis.estimation import best_shares, fit
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.minds.base import ClassicalMind, Mind
 from sabm_mesa.minds.fitted import FittedMind
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.models.beauty_contest.behaviour import PEOPLE, guessing_facts, guessing_models
 from sabm_mesa.models.beauty_contest.repeated.theory import first_period_shares
+from sabm_mesa.models.beauty_contest.study import PEOPLE, guessing_facts, guessing_models
 from sabm_mesa.models.bertrand.model import BertrandCompetition
 from sabm_mesa.models.commons.model import Fishery
 from sabm_mesa.models.commons.theory import threshold
@@ -49,7 +49,7 @@ class Noting(ClassicalMind):
 
 def played(model: SmartModel) -> tuple[Behaviour, Panel]:
     """Play a model that records, and return the panel of its recording."""
-    behaviour = load_behaviour(model.behaviour)
+    behaviour = model.study.behaviour
     assert behaviour is not None
     model.run_model()
     (run,) = played_runs(model.recording)
@@ -75,7 +75,7 @@ def played(model: SmartModel) -> tuple[Behaviour, Panel]:
 )  # fmt: skip
 def test_a_question_tells_the_facts_that_its_recording_tells(make, tmp_path: Path) -> None:
     model = make(tmp_path / "recording.sqlite")
-    behaviour = load_behaviour(model.behaviour)
+    behaviour = model.study.behaviour
     assert behaviour is not None
     notes: dict[int, list[Mapping[str, Any]]] = {}
     for agent in model.agents:
@@ -131,7 +131,7 @@ def test_a_fitted_model_without_error_decides_what_its_line_says(
     model, parameters: list[float], column: str, amount
 ) -> None:
     game = model(rng=2, n_rounds=3, **SETTINGS[model])
-    behaviour = load_behaviour(game.behaviour)
+    behaviour = game.study.behaviour
     assert behaviour is not None
     name = "reaction" if model is BertrandCompetition else "conditional"
     theory, vector = behaviour.model(name), np.array(parameters)
@@ -170,7 +170,7 @@ def test_a_fitted_model_plays_and_its_play_is_likely_under_it(
 ) -> None:
     settings = SETTINGS[model]
     game = model(rng=2, recording=tmp_path / "recording.sqlite", n_rounds=30, **settings)
-    behaviour = load_behaviour(game.behaviour)
+    behaviour = game.study.behaviour
     assert behaviour is not None
     theory, vector = behaviour.model(name), np.array(parameters)
     for agent in game.agents:

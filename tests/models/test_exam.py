@@ -8,11 +8,10 @@ import pytest
 
 from sabm_mesa import ScriptedMind
 from sabm_mesa.llm import Connection
-from sabm_mesa.models.bertrand.exam import band
 from sabm_mesa.models.bertrand.model import BertrandCompetition
-from sabm_mesa.models.commons.exam import SKILLS, SkillTest, is_right, solution
-from sabm_mesa.models.evacuation.exam import EXITS, STARTS, is_shortest
-from sabm_mesa.models.exam import exam_of
+from sabm_mesa.models.bertrand.study import band
+from sabm_mesa.models.commons.study import SKILLS, SkillTest, is_right, solution
+from sabm_mesa.models.evacuation.study import EXITS, STARTS, is_shortest
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.try_model import sit_exam
 
@@ -24,7 +23,7 @@ ROUTES = {
 
 def sit(name: str, minds: Any, **given: Any) -> tuple[bool, dict[str, float]]:
     """Whether a mind passes the test of a scenario, and its share of right answers by kind."""
-    exam = exam_of(scenario(name))
+    exam = scenario(name).study.exam
     assert exam is not None
     marks = sit_exam(exam, scenario(name), minds, Connection(), **given)
     shares = {kind: sum(right) / len(right) for kind, right in marks.items()}
@@ -60,7 +59,7 @@ def test_who_answers_right_passes_and_who_does_not_fails(name: str, mind: Any, w
 
 
 def test_each_paper_with_a_preliminary_test_has_one() -> None:
-    named = {name for name in SCENARIOS if exam_of(scenario(name)) is not None}
+    named = {name for name in SCENARIOS if scenario(name).study.exam is not None}
 
     assert named == {"kbc", "bertrand", "evacuation", "fishery", "pasture", "pollution"}
 
@@ -74,7 +73,7 @@ def test_an_unreadable_answer_is_wrong() -> None:
 
 
 def test_all_problems_of_a_kind_but_one_in_ten_must_be_right() -> None:
-    exam = exam_of(scenario("kbc"))
+    exam = scenario("kbc").study.exam
 
     assert exam is not None
     assert exam.passes({"a": [True] * 9 + [False], "b": [True]})

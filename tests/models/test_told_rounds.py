@@ -14,7 +14,7 @@ from sabm_mesa import (
     ScriptedMind,
 )
 from sabm_mesa.core.phrases import ordinal
-from sabm_mesa.models.declarations import ToldRound, load_class_game
+from sabm_mesa.models.declarations import ToldRound
 from sabm_mesa.visualization.labels import name_of
 
 
@@ -29,12 +29,12 @@ def played(model, agent):
 
 def told(model, agent):
     """The sentences on the last round."""
-    return list(load_class_game(model.class_game).told(played(model, agent)))
+    return list(model.class_game.told(played(model, agent)))
 
 
 def picture(model, agent):
     """The small picture of the last round."""
-    return load_class_game(model.class_game).picture(played(model, agent))
+    return model.class_game.picture(played(model, agent))
 
 
 def scripts(*answers):
@@ -89,7 +89,7 @@ def test_picks_harvests_choices_and_talks_are_told():
     last = dict(emptied.model_frame().iloc[-1]) | {"left": 1}
     row = emptied.agent_frame()
     played = ToldRound(emptied, 1, last, row[row["round"] == emptied.round], str)
-    lines = load_class_game(emptied.class_game).told(played)
+    lines = emptied.class_game.told(played)
     assert lines[-1] == "Only 1 were left, less than 5: nothing grows back."
 
     game = FiniteGame(n_players=2, n_rounds=1, rng=1)
@@ -184,7 +184,7 @@ def test_the_path_out_of_a_room_is_compared_with_the_nearest_exit():
     ],
 )
 def test_the_debrief_says_where_decisions_went(model, began, ended, key):
-    course = load_class_game(model.class_game).debrief.course(model(rng=1), began, ended)
+    course = model.class_game.debrief.course(model(rng=1), began, ended)
 
     assert course.key == key
     assert (course.values["began"], course.values["ended"]) == (began, ended)

@@ -7,7 +7,6 @@ from sabm_mesa.core.answers import Format, Reply
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.base import Mind
 from sabm_mesa.models.commons.model import Pollution
-from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.game import ClassSession, ContinuedGame, Game, Games
@@ -241,5 +240,5 @@ def test_questions_that_are_not_for_people_go_to_the_mind_that_stands_in(scenari
 
     assert game.problem == ""
     assert "act" in names
-    assert set(names) <= set(load_class_game(scenario.class_game).people_answer)
+    assert set(names) <= set(scenario.class_game.people_answer)
     assert game.standing(seat).of == len(game.model.population)

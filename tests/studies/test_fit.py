@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sabm_mesa.analysis.behaviour import load_behaviour
 from sabm_mesa.errors import (
     MindSpecError,
     ParameterError,
@@ -65,7 +64,7 @@ def nonsense(_ask):
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_mind_knows_what_the_recording_says_that_it_knew(scenario: str, tmp_path: Path) -> None:
     parameters = SCENARIOS[scenario][0]
-    behaviour = load_behaviour(registry.scenario(scenario).behaviour)
+    behaviour = registry.scenario(scenario).study.behaviour
     assert behaviour is not None
     asked: list[tuple[int, int, dict[str, object]]] = []
 

@@ -28,7 +28,8 @@ from sabm_mesa.analysis.messages import (
 from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.core.structured import as_spec
 from sabm_mesa.errors import ParameterError, UnknownName
-from sabm_mesa.models.bertrand.measures import first_price_agreement
+from sabm_mesa.models.bertrand.study import first_price_agreement
+from sabm_mesa.models.declarations import file_beside
 from sabm_mesa.models.evacuation.model import EmergencyEvacuation
 from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording.frames import MESSAGE_FRAME, Recorded
@@ -115,7 +116,8 @@ def test_the_word_lists_are_written_as_the_coder_reads_them() -> None:
             elif isinstance(entry, list):
                 yield entry
 
-    declared = {model.message_words for model in find_all().models.values()} - {""}
+    models = find_all().models.values()
+    declared = {path for model in models if (path := file_beside(model, "words.toml"))}
     assert len(declared) == 3
     tables = [word_lists(), *map(read_words, declared)]
     for words in (words for table in tables for words in lists(table)):

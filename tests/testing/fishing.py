@@ -25,6 +25,7 @@ from sabm_mesa import (
 )
 from sabm_mesa.core.answers import InvalidAnswer
 from sabm_mesa.core.asks import Ask
+from sabm_mesa.models.declarations import ScenarioPage
 
 PROMPTS = Path(__file__).with_name("fishing.toml")
 TONNES = Number(0, 10)
@@ -106,7 +107,7 @@ class Unlimited(Fishing):
 
 
 class Paged(Fishing):
-    page = "tests.testing.fishing_page"
+    page = ScenarioPage(card_run={"n_boats": 3})
 
 
 class Closed(Fishing):
@@ -342,12 +343,12 @@ class Pictured(Fishing):
         self.network = nx.path_graph(len(self.fishers))
 
 
+def figures(_model: Any, model_data: Any, agent_data: Any, subtitle: str) -> dict[str, Any]:
+    """The plots of `Plotted`."""
+    return {"boats": (model_data["boats"], agent_data, subtitle)}
+
+
 class Plotted(Fishing):
     """Has plots of a column that there is not."""
 
-    plots = "tests.testing.fishing"
-
-
-def figures(model_data: Any, agent_data: Any, subtitle: str = "") -> dict[str, Any]:
-    """The plots of `Plotted`."""
-    return {"boats": (model_data["boats"], agent_data, subtitle)}
+    page = ScenarioPage(figures=figures)

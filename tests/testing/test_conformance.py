@@ -101,7 +101,7 @@ def said(model: type[SmartModel], point: str, folder: Path) -> str:
             "form",
             "The annotation Annotated[int, AtLeast(4)] of n_fishers can",
         ),
-        (fishing.Paged, "form", "fishing_page names 'n_boats', which is no parameter"),
+        (fishing.Paged, "form", "the card of the page names 'n_boats', which is no parameter"),
         (fishing.Closed, "form", "variant are missing: take **settings and pass them on"),
         (
             fishing.Planned,

@@ -10,7 +10,6 @@ from sabm_mesa import RepeatedBeautyContest
 from sabm_mesa.errors import KEY_VARIABLE, UsageError
 from sabm_mesa.llm import close_all
 from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE
-from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.visualization.access import admit, host_key
@@ -146,7 +145,7 @@ def test_a_setting_that_cannot_be_used_is_named(typed: dict[str, str], problem: 
 def test_the_settings_of_a_lesson_are_those_of_its_page() -> None:
     lessons = Path(__file__).parents[2] / "docs" / "lessons"
     texts = [page.read_text(encoding="utf-8") for page in lessons.glob("*.md")]
-    settings = {name: load_class_game(scenario(name).class_game).lesson for name in SCENARIOS}
+    settings = {name: scenario(name).class_game.lesson for name in SCENARIOS}
     linked = {name: lesson for name, lesson in settings.items() if lesson}
 
     assert len(linked) == len(texts)

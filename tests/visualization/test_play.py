@@ -12,7 +12,6 @@ import segno
 from starlette.applications import Starlette
 
 from sabm_mesa import BertrandCompetition, SmartModel
-from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.visualization.access import NETWORK
@@ -171,7 +170,7 @@ def test_texts_of_a_language_model_are_not_shown_to_people() -> None:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_what_each_scenario_declares_for_a_class_can_be_used(name: str) -> None:
-    declared = load_class_game(scenario(name).class_game)
+    declared = scenario(name).class_game
     model = scenario(name)(recording=False)
 
     assert all(options() for options in declared.choices.values())

@@ -11,7 +11,6 @@ import pytest
 
 from sabm_mesa import SmartModel
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.models.declarations import load_class_game, load_page
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.visualization.web.play import board_of
 
@@ -59,7 +58,7 @@ def test_the_parts_of_a_scenario_fit_its_run(
     while model.running and model.round < ROUNDS:
         model.step()
     data, people = model.model_frame(), model.agent_frame()
-    page, game = load_page(model.page), load_class_game(model.class_game)
+    page, game = model.page, model.class_game
 
     if page.charts is not None:
         for data_so_far, people_so_far in ((data, people), (data[:0], people[:0])):

@@ -13,7 +13,7 @@ Sources:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Rational
@@ -148,11 +148,6 @@ def level_k_choice(k: int, reference: float = 50.0, p: float = 2 / 3) -> float:
 def level_k_marks(k_max: int = 3, reference: float = 50.0, p: float = 2 / 3) -> dict[int, float]:
     """The picks of levels 0 to `k_max`, as marks for a plot."""
     return {k: level_k_choice(k, reference, p) for k in range(k_max + 1)}
-
-
-def level_names(levels: Mapping[int, float]) -> dict[float, str]:
-    """Return pick → its label above a plot, from the pick of each level."""
-    return {pick: f"k={k}\n{pick:.3g}" for k, pick in levels.items()}
 
 
 def level_k_labels() -> dict[str, float]:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
@@ -51,20 +51,17 @@ from sabm_mesa.models.bertrand.agents import (
     Firm,
     period_summary,
 )
-from sabm_mesa.models.bertrand.measures import (
-    first_price_agreement,
+from sabm_mesa.models.bertrand.market import MarketParameters
+from sabm_mesa.models.bertrand.minds import CLASSICAL_MINDS
+from sabm_mesa.models.bertrand.study import (
     price_messages,
     run_measures,
 )
-from sabm_mesa.models.bertrand.minds import CLASSICAL_MINDS
 from sabm_mesa.models.bertrand.theory import (
     Benchmarks,
-    LogitMarket,
-    Market,
     collusion_index,
-    linear_market,
 )
-from sabm_mesa.models.declarations import MessageMeasure, Score
+from sabm_mesa.models.declarations import Score
 
 Prices = float | Sequence[float] | None
 
@@ -186,21 +183,6 @@ class BertrandCompetition(SmartModel):
     }
     agent_columns = (*PER_FIRM, "kept")
     score = Score("Profit a round", "n_firms", column="profit", over="round", pairs=True)
-    theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {
-        "bertrand": {
-            "Bertrand equilibrium price": "bertrand_price", "cartel price": "cartel_price",
-        },
-        "profits": {
-            "profit at the Bertrand equilibrium": "bertrand_profit",
-            "profit of a cartel": "cartel_profit",
-        },
-        "collusion": {"Bertrand equilibrium": 0.0, "cartel": 1.0},  # Calvano et al. 2020
-    }  # fmt: skip
-    message_measures: ClassVar[Mapping[str, MessageMeasure]] = {
-        "first_price_agreement": MessageMeasure(
-            "First round with an explicit price agreement", first_price_agreement
-        ),
-    }
     changeable = frozenset({*CHANGEABLE, "phase_order", "plan_every", "told_range"})
     defaults: ClassVar[dict[str, Any]] = {"temperature": 0.7, "max_tokens": 128}
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = CLASSICAL_MINDS
@@ -309,13 +291,13 @@ class BertrandCompetition(SmartModel):
             self.datacollector.model_vars, self.n_firms, self.tolerance, self.given_rounds
         )
 
-    def plot_options(self) -> dict[str, Any]:
-        """Return the names of the firms, with their minds if these differ."""
+    @property
+    def firm_names(self) -> list[str]:
+        """The names of the firms, with their minds if these differ."""
         minds = [firm.mind.spec for firm in self.firms]
         if len(set(minds)) == 1:
-            return {"names": list(self.names)}
-        pairs = zip(self.names, minds, strict=True)
-        return {"names": [f"{name} ({mind})" for name, mind in pairs]}
+            return list(self.names)
+        return [f"{name} ({mind})" for name, mind in zip(self.names, minds, strict=True)]
 
     def _set(self, new: MarketParameters) -> None:
         self.market_parameters, self.market = new, new.market()
@@ -330,50 +312,6 @@ class BertrandCompetition(SmartModel):
         )
         for name in Benchmarks.__slots__:
             setattr(self, name, getattr(self.benchmarks, name))
-
-
-@dataclass(frozen=True, slots=True)
-class MarketParameters:
-    """The parameters that can change from round to round; see `BertrandCompetition`.
-
-    Raises:
-        UsageError: for a value that cannot be used.
-    """
-
-    communication: bool
-    demand: str
-    n_firms: int
-    cost: float | None
-    a: float | None
-    beta: float
-    d: float
-    mu: float
-    a_0: float
-    tolerance: float | None
-    stop_after: int | None
-
-    def __post_init__(self) -> None:
-        """Check that the values are consistent."""
-        check_float("d", self.d, 0, self.beta)
-        cost, a = self._cost_and_a()
-        if not cost < a:
-            raise ParameterError(
-                f"a must be above the cost (got a = {a:g} and cost = {cost:g}).", parameter="a"
-            )
-
-    def market(self) -> Market:
-        """Return the demand system."""
-        cost, a = self._cost_and_a()
-        if self.demand == "logit":
-            return LogitMarket(self.n_firms, cost, a, self.mu, self.a_0)
-        return linear_market(self.n_firms, cost, a, self.beta, self.d)
-
-    def _cost_and_a(self) -> tuple[float, float]:
-        cost, a = (1.0, 2.0) if self.demand == "logit" else (2.0, 14.0)
-        return (
-            cost if self.cost is None else self.cost,
-            a if self.a is None else self.a,
-        )
 
 
 @about("initial_prices")

@@ -24,7 +24,8 @@ from sabm_mesa.models.commons.theory import regrown
 if TYPE_CHECKING:
     from sabm_mesa.models.commons.model import CommonsGovernance
 
-
+NAMES = ("John", "Kate", "Jack", "Emma", "Luke")
+"""The names of the published prompts."""
 FIRST_YEAR = 2024
 """The first month is January of this year."""
 INSIGHTS = 3

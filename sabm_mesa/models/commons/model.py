@@ -41,6 +41,7 @@ from sabm_mesa.core.scheduler import FIXED, Phase, action, communication, planni
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models.base import Personas, SmartModel
 from sabm_mesa.models.commons.agents import (
+    NAMES,
     SENTENCE,
     THOUGHTS,
     UTTERANCE,
@@ -48,13 +49,11 @@ from sabm_mesa.models.commons.agents import (
     Harvester,
     LastMonth,
 )
-from sabm_mesa.models.commons.measures import run_measures
 from sabm_mesa.models.commons.minds import ConditionalHarvester, OpenAccess, Sustainable
+from sabm_mesa.models.commons.study import run_measures
 from sabm_mesa.models.commons.theory import allocate, has_collapsed, regrown, threshold
 from sabm_mesa.models.declarations import Score
 
-NAMES = ("John", "Kate", "Jack", "Emma", "Luke")
-"""The names of the published prompts."""
 AS_PUBLISHED = "as_published"
 LOCAL, NEWCOMER = "local", "newcomer"
 """The personas of the published newcomer experiment."""
@@ -162,8 +161,6 @@ class CommonsGovernance(SmartModel):
             "stock", "harvest", "over_usage", "left", "threshold", "utterances", "agreed_limit",
         )  # fmt: skip
     agent_columns = ("wanted", "harvest", "gain", "over", "name", "persona")
-    column_bounds: ClassVar[dict[str, tuple[float, float]]] = {"over_usage": (0.0, 1.0)}
-    kept_columns = ("left",)
     score = Score("Harvest in a run (units)", "n_agents", column="harvest")
     changeable = frozenset({"communication", "report", "max_entries", "collapse_below"})
     defaults: ClassVar[dict[str, Any]] = {"temperature": 0.0, "max_tokens": 8000, "top_p": 1.0}
@@ -332,15 +329,6 @@ class CommonsGovernance(SmartModel):
             self.first_measured,
         )
         return measures | {"collapsed": self.collapsed}
-
-    def plot_options(self) -> dict[str, Any]:
-        """The unit, the horizon, the stock of a collapse, and the first measured round."""
-        return {
-            "unit": self.words("stock_units"),
-            "horizon": self.n_rounds,
-            "collapse_below": self.collapse_below,
-            "first_round": self.first_measured,
-        }
 
     def _names(self, given: str | Sequence[str] | None) -> list[str]:
         """The name of each harvester.

@@ -17,8 +17,8 @@ from sabm_mesa.core.facts import Facts
 from sabm_mesa.core.messages import Message
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.minds.base import ClassicalMind
-from sabm_mesa.models.evacuation.measures import recommended
 from sabm_mesa.models.evacuation.room import FRESH, Cell
+from sabm_mesa.models.evacuation.study import recommended
 
 K_S, K_D = 2.0, 1.0
 """Coupling to the static and to the dynamic floor field. The papers vary both over wide ranges and

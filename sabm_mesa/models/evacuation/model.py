@@ -53,7 +53,6 @@ from sabm_mesa.models.evacuation.agents import (
     WORDS_AN_EXIT,
     Evacuee,
 )
-from sabm_mesa.models.evacuation.measures import CODES, evenness, shares
 from sabm_mesa.models.evacuation.minds import FloorField, NearestCell
 from sabm_mesa.models.evacuation.room import (
     Cell,
@@ -66,6 +65,7 @@ from sabm_mesa.models.evacuation.room import (
     look,
     read_positions,
 )
+from sabm_mesa.models.evacuation.study import CODES, evenness, shares
 
 REPLAN = 0.2
 """The probability of planning again in a round."""
@@ -196,8 +196,6 @@ class EmergencyEvacuation(SmartModel):
     )
     model_columns: ClassVar[Mapping[str, str]] = _columns(Room().names)
     agent_columns = ("x", "y", "target", "status", "exit", "persona")
-    column_bounds: ClassVar[dict[str, tuple[float, float]]] = {"evenness": (0.0, 1.0)}
-    kept_columns = ("escaped", *(f"escaped_{name}" for name in Room().names), "inside", "evenness")
     score = Score(
         "Rounds until out of the room", "n_people", "status", until=ESCAPED, lower_is_better=True
     )
@@ -320,10 +318,6 @@ class EmergencyEvacuation(SmartModel):
         for person in self.remaining:
             person.status = INSIDE  # in a longer run, the dead continue
         self.room = clone.room
-
-    def plot_options(self) -> dict[str, Any]:
-        """Return the room, with its exits and obstacles."""
-        return {"room": self.room}
 
     def end_measures(self) -> dict[str, Any]:
         """Return escapes by exit and persona, the dead, evenness, and rounds to clear the room."""

@@ -24,8 +24,8 @@ from sabm_mesa.models.games.agents import (
     label_of,
     view_of,
 )
-from sabm_mesa.models.games.measures import tree_of
 from sabm_mesa.models.games.rules import Choices, Floats, GameForm, table_of
+from sabm_mesa.models.games.study import tree_of
 from sabm_mesa.models.games.theory import Node, expected_payoffs, inequity_averse, logit_choice
 
 PRECISION = 10.0

@@ -35,9 +35,9 @@ from sabm_mesa.errors import ParameterError, one_line
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import Score
 from sabm_mesa.models.games.agents import PastPlay, Player, game_fact, value_of
-from sabm_mesa.models.games.measures import Predictions, choice_columns, predictions_of
 from sabm_mesa.models.games.minds import CLASSICAL
 from sabm_mesa.models.games.rules import Choices, GameForm, Rules, load_game
+from sabm_mesa.models.games.study import Predictions, choice_columns, predictions_of
 
 LONGEST_CURRENCY = 30
 """Maximum number of characters of the name of a currency."""
@@ -237,10 +237,6 @@ class FiniteGame(SmartModel):
         """The means of all columns over the rounds."""
         data = self.model_frame()
         return {name: float(data[name].astype(float).mean()) for name in self.columns()}
-
-    def plot_options(self) -> dict[str, Any]:
-        """The theory of the game, and its unit of money."""
-        return {"predictions": self.predictions, "currency": self.currency}
 
     def _disguised(self, labels: str, order: str, scale: float) -> GameForm:
         names = [] if labels == "names" else self.book.render(f"labels_{labels}", {}).split(", ")

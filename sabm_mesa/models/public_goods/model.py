@@ -41,9 +41,8 @@ from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import Score
-from sabm_mesa.models.pairs.party import PartyMemories, builds_on_party, read_party, with_digest
+from sabm_mesa.models.pairs.party import PartyMemories, read_party, with_digest
 from sabm_mesa.models.public_goods.agents import PastGame, Player
-from sabm_mesa.models.public_goods.measures import group_efficiency, run_measures
 from sabm_mesa.models.public_goods.minds import (
     FischbacherGaechter,
     IdenticalSchedule,
@@ -51,6 +50,7 @@ from sabm_mesa.models.public_goods.minds import (
     PerfectCooperation,
     ScheduleOnly,
 )
+from sabm_mesa.models.public_goods.study import group_efficiency, run_measures
 from sabm_mesa.models.public_goods.theory import (
     dominant_contribution,
     optimal_contribution,
@@ -123,9 +123,7 @@ class PublicGoods(SmartModel):
             "contribution", "pot", "normal_contribution", "efficiency", "zero_share", "absent",
         )  # fmt: skip
     agent_columns = ("contribution", "payoff", "group")
-    column_bounds: ClassVar[dict[str, tuple[float, float]]] = {"zero_share": (0.0, 1.0)}
     score = Score("Payoff in a run (dollars)", "n_players")
-    builds_on = builds_on_party("cocktail-party")
     changeable = frozenset({"malicious", "multiplier", "memory"})
     defaults: ClassVar[dict[str, Any]] = {"temperature": 1.0, "max_tokens": 256, "top_p": 0.7}
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {
@@ -221,10 +219,6 @@ class PublicGoods(SmartModel):
             self.model_frame(), self.agent_frame(), chain=self.matching == "chain"
         )
         return measures | caution(self.multiplier, self.group_size)
-
-    def plot_options(self) -> dict[str, Any]:
-        """The endowment, and whether the matching is a chain."""
-        return {"endowment": self.endowment, "chain": self.matching == "chain"}
 
     def _settle(self, group: list[Player]) -> None:
         """Split a group's pot among its participants, and extend all memories."""

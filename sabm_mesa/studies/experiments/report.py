@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 
 from sabm_mesa.analysis import plot_style as style
+from sabm_mesa.analysis.charts import figures, with_runs
 from sabm_mesa.analysis.messages import CODES
 from sabm_mesa.errors import one_line
-from sabm_mesa.models.declarations import load_plots
 from sabm_mesa.recording import load_runs
 from sabm_mesa.studies import plots
 from sabm_mesa.studies.experiments.claims import TrendClaim
@@ -286,7 +286,7 @@ def _tests(results: Results, names: Mapping[str, str]) -> pd.DataFrame:
 def _conditions(results: Results) -> pd.DataFrame:
     """The conditions with their parameters and minds."""
     plan, minds = results.outcome.plan, results.minds()
-    builds_on = plan.model.builds_on
+    builds_on = plan.model.study.builds_on
     hidden = {"minds"} if builds_on is None else {"minds", builds_on.parameter}
     rows = []
     for condition in plan.experiment.conditions:
@@ -389,7 +389,7 @@ def _plot(results: Results, number: int, plot: Plot) -> tuple[str, tuple[Any, st
     courses = results.courses[results.courses["column"] == column]
     figure = plots.by_round(
         data, column, called, **words, published=courses, marks=theory, given=model.given_rounds,
-        kept=set(columns) <= set(model.kept_columns),
+        kept=set(columns) <= set(model.study.kept_columns),
     )  # fmt: skip
     parts = [f"{plot.title}: means over runs with their 95 % intervals."]
     parts += ["Stars: published."] if not courses.empty else []
@@ -398,8 +398,8 @@ def _plot(results: Results, number: int, plot: Plot) -> tuple[str, tuple[Any, st
 
 
 def theory_marks(outcome: Outcome, name: str) -> dict[str, float]:
-    """Label → the prediction of a theory that the scenario declares (`SmartModel.theory_marks`)."""
-    data, declared = outcome.model_data, outcome.plan.model.theory_marks[name]
+    """Label → the prediction of a theory that the scenario declares (`Study.theory_marks`)."""
+    data, declared = outcome.model_data, outcome.plan.model.study.theory_marks[name]
     return {
         label: float(data[at].iloc[0] if isinstance(at, str) else at)
         for label, at in declared.items()
@@ -434,14 +434,22 @@ def _of_scenario(results: Results) -> dict[str, tuple[Any, str]]:
         cell = plan.first(condition.name)
         given = {**cell.parameters, **cell.changes, "minds": "classical"}
         model_class = plan.model_of(condition.name)
-        draw = load_plots(model_class.plots, model_class.__module__).figures
         model = model_class(**given, rng=cell.seed, recording=False)
         model_data, agent_data = (
             data[data["condition"] == condition.name].drop(columns=["condition", "seed"])
             for data in (outcome.model_data, outcome.agent_data)
         )
+        agents_of = dict(list(agent_data.groupby("run")))
+        charts = [
+            model.page.drawn(model, rows, agents_of[run], {})
+            for run, rows in model_data.groupby("run")
+        ]
         words = _drawn(f"{condition.label} · {minds[condition.name]}")
-        for name, figure in draw(model_data, agent_data, words, **model.plot_options()).items():
+        of_scenario = figures(charts, words)
+        if model.page.figures is not None:
+            more = with_runs(words, len(charts))
+            of_scenario |= model.page.figures(model, model_data, agent_data, more)
+        for name, figure in of_scenario.items():
             if name in shown:
                 file = _file_name(f"condition-{number}-{condition.name}-{name}")
                 drawn[file] = figure, f"{names[condition.name]}: {figure.get_suptitle()}."

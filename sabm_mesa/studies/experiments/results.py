@@ -52,7 +52,7 @@ def measured(outcome: Outcome) -> pd.DataFrame:
     """
     experiment = outcome.plan.experiment
     rows = []
-    frames, declared = outcome.frames, outcome.plan.model.message_measures
+    frames, declared = outcome.frames, outcome.plan.model.study.message_measures
     check_columns(experiment, {name: list(data.columns[3:]) for name, data in frames.items()})
     for measure in experiment.measures:
         by_run = dict(list(frames[measure.data].groupby(["condition", "run"])))
@@ -479,7 +479,7 @@ def _comparisons(outcome: Outcome, values: pd.DataFrame) -> pd.DataFrame:
 
 def _courses(outcome: Outcome) -> pd.DataFrame:
     rows = []
-    kept, data = outcome.plan.model.kept_columns, outcome.model_data
+    kept, data = outcome.plan.model.study.kept_columns, outcome.model_data
     for published in outcome.plan.published:
         if not published.column:
             continue

@@ -267,7 +267,7 @@ def plan(
         condition.name: {**common, **condition.set, "minds": who[condition.name]}
         for condition in experiment.conditions
     }
-    builds_on = scenario(experiment.scenario).builds_on
+    builds_on = scenario(experiment.scenario).study.builds_on
     if builds_on is not None:
         for parameters in given.values():
             if (name := builds_on.parameter) in parameters:
@@ -333,7 +333,7 @@ def _deciding_earlier(condition: str, minds: Minds) -> Minds:
 
 def with_earlier_runs(plan: Plan, recording: Path, runs: Mapping[str, int]) -> Plan:
     """The plan of an experiment with the earlier runs as parameters."""
-    builds_on = plan.model.builds_on
+    builds_on = plan.model.study.builds_on
     assert builds_on is not None
     known = {name: builds_on.read(f"{recording}#{run}") for name, run in runs.items()}
 
@@ -352,7 +352,7 @@ def with_pending_run(
     `changes` change the parameters of the earlier run.
     """
     given: dict[str, Any] = {**cell.parameters, **cell.changes}
-    on = plan.model.builds_on
+    on = plan.model.study.builds_on
     if on is None or plan.earlier is None or not cell.builds_on or on.parameter in given:
         return given
     earlier = plan.earlier.first(cell.builds_on)

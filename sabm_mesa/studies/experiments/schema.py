@@ -92,7 +92,7 @@ class Condition(Entry):
         fork_of: the condition whose runs it continues, or ``""``.
         at: scale → the round of the fork.
         builds_on: ``EXPERIMENT/CONDITION``: an earlier run that all runs of the condition build on
-            (see `SmartModel.builds_on`); or ``""``. It is played once, by the language model of the
+            (see `Study.builds_on`); or ``""``. It is played once, by the language model of the
             condition, or by classical minds without one.
         scenario: another scenario with the same columns, such as another commons; ``""``: that of
             the experiment.
@@ -137,7 +137,7 @@ class Measure(Entry):
             stay within `high` of the final price (see `settling_round`); ``trend``: Kendall's tau
             of the values and their rounds, from −1 (a fall in every round) to 1 (a rise in every
             round; Kendall 1938); or a measure of messages that the scenario declares (see
-            `SmartModel.message_measures`).
+            `Study.message_measures`).
         data: its data: of the ``model``, of its ``agents``, or their ``messages`` with the codes of
             the message coder as columns.
         rounds: the first and the last round that count, from 0; negative numbers count from the
@@ -220,7 +220,7 @@ class Plot(Entry):
         columns: the columns; with several, their mean.
         label: the axis of the values, with its unit.
         round: the round of a distribution.
-        theory: the predictions to draw, by their name in `SmartModel.theory_marks`, or ``""``.
+        theory: the predictions to draw, by their name in `Study.theory_marks`, or ``""``.
         human: the distribution of people to draw, by its name in
             `sabm_mesa.studies.people.human_distributions`, or ``""``.
     """
@@ -328,7 +328,7 @@ class Experiment(Entry):
         if measure.take in ("share", "trend"):
             return (0.0, 1.0) if measure.take == "share" else (-1.0, 1.0)
         codes = dict.fromkeys(CODES, (0.0, 1.0)) if measure.data == "messages" else {}
-        declared = {**scenario(self.scenario).column_bounds, **codes}
+        declared = {**scenario(self.scenario).study.column_bounds, **codes}
         if not set(measure.columns) <= set(declared):
             return None
         low = min(declared[column][0] for column in measure.columns)
@@ -569,9 +569,9 @@ def _of_measures(experiment: Experiment, model: type[SmartModel]) -> Iterator[st
     for measure in experiment.measures:
         if measure.agent and measure.data != "agents":
             yield f'{measure.name}: an agent needs data = "agents".'
-        if measure.take in model.message_measures and measure.data != "messages":
+        if measure.take in model.study.message_measures and measure.data != "messages":
             yield f'{measure.name}: {measure.take} needs data = "messages".'
-        elif measure.take not in (known := (*TAKES, *model.message_measures)):
+        elif measure.take not in (known := (*TAKES, *model.study.message_measures)):
             yield f"{measure.name}: {UnknownName('take', measure.take, known)}"
 
 
@@ -599,8 +599,8 @@ def _of_claims(experiment: Experiment, model: type[SmartModel]) -> Iterator[str]
 def _of_plots(experiment: Experiment, model: type[SmartModel]) -> Iterator[str]:
     people = human_distributions()
     for number, plot in enumerate(experiment.plots, 1):
-        if plot.theory and plot.theory not in model.theory_marks:
-            yield f"plots {number}: {UnknownName('theory', plot.theory, model.theory_marks)}"
+        if plot.theory and plot.theory not in model.study.theory_marks:
+            yield f"plots {number}: {UnknownName('theory', plot.theory, model.study.theory_marks)}"
         if plot.human and plot.human not in people:
             yield f"plots {number}: {UnknownName('distribution of people', plot.human, people)}"
 
@@ -611,7 +611,7 @@ def _of_earlier_runs(experiment: Experiment, model: type[SmartModel]) -> Iterato
     sources = sorted({name.rpartition("/")[0] for name in named})
     if not named:
         return
-    if model.builds_on is None:
+    if model.study.builds_on is None:
         yield f"runs of {experiment.scenario} build on no other run."
     elif len(sources) > 1:
         yield f"its conditions build on several experiments: {sources}."
@@ -621,10 +621,10 @@ def _of_earlier_runs(experiment: Experiment, model: type[SmartModel]) -> Iterato
         except UsageError as error:
             yield str(error)
             return
-        if earlier.scenario != model.builds_on.scenario:
+        if earlier.scenario != model.study.builds_on.scenario:
             yield (
                 f"{earlier.name} runs {earlier.scenario}, but {experiment.scenario} continues runs "
-                f"of {model.builds_on.scenario}."
+                f"of {model.study.builds_on.scenario}."
             )
             return
         known = [condition.name for condition in earlier.conditions if not condition.fork_of]

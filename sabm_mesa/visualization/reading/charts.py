@@ -10,7 +10,6 @@ from sabm_mesa.analysis.charts import Chart, Series, column_charts, counted, lin
 from sabm_mesa.analysis.pictures import Scene
 from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.specs import describe_deciders
-from sabm_mesa.models.declarations import load_page
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.visualization.labels import Titles, name_of, titles_of
 from sabm_mesa.visualization.reading import comparing
@@ -72,7 +71,7 @@ def counting_of(run: RunData) -> tuple[str, int]:
     """The word for a round of a run, and the number that people read for round 0."""
     try:
         model = scenario(run.recorded.scenario)
-        noun, first = load_page(model.page).round_name
+        noun, first = model.page.round_name
         return noun, first - model.given_rounds
     except SabmError:
         return "round", 1

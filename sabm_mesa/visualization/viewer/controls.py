@@ -15,7 +15,6 @@ from sabm_mesa.core.structured import bounds
 from sabm_mesa.describe.docstrings import arguments
 from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.llm import SAMPLING
-from sabm_mesa.models.declarations import load_class_game
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -80,7 +79,7 @@ LANGUAGE_MODELS = (
 def controls_of(scenario: type[SmartModel]) -> list[Control]:
     """The controls of a scenario, the most important first."""
     texts = arguments(scenario)
-    offered = load_class_game(scenario.class_game).choices
+    offered = scenario.class_game.choices
     known = _options(scenario) | {name: tuple(options()) for name, options in offered.items()}
     made_by = next(cls for cls in scenario.__mro__ if "__init__" in vars(cls))
     of_constructor = inspect.signature(inspect.unwrap(vars(made_by)["__init__"])).parameters

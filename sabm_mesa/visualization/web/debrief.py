@@ -28,7 +28,7 @@ from sabm_mesa.core.phrases import (
     translated,
 )
 from sabm_mesa.minds.human import HUMAN, Seat
-from sabm_mesa.models.declarations import Debrief, load_class_game
+from sabm_mesa.models.declarations import Debrief
 from sabm_mesa.recording.export import csv_of
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.votes import Votes, is_right
@@ -112,7 +112,7 @@ def debrief_of(game: Game, seat: Seat) -> dict[str, Any] | None:
     Returns:
         A title, and charts with their words; None where nothing is to be compared.
     """
-    declared = load_class_game(game.model.class_game).debrief
+    declared = game.model.class_game.debrief
     games = game.session.games if game.session is not None else (game,)
     if game.model_data().empty:
         return None
@@ -279,7 +279,7 @@ def _list(lines: Sequence[str]) -> Drawing:
 
 
 def _declared(game: Game) -> Debrief | None:
-    return load_class_game(game.model.class_game).debrief
+    return game.model.class_game.debrief
 
 
 def _decided_by(game: Game) -> dict[int, list[str]]:
@@ -320,7 +320,7 @@ def _scores(game: Game) -> pd.DataFrame:
 
 def _never(game: Game) -> str:
     """The words for a score with `Score.until` that was never reached."""
-    return load_class_game(game.model.class_game).never[-1]
+    return game.model.class_game.never[-1]
 
 
 @dataclass(frozen=True)
@@ -391,7 +391,7 @@ def slides(session: ClassSession, chosen: int = 0) -> list[Slide]:
         chosen: the index of the group in colour, where there are too many for a colour each.
     """
     games, model = session.games, session.games[0].model
-    declared = load_class_game(model.class_game)
+    declared = model.class_game
     played = [game for game in games if not game.model_data().empty]
     if not played:
         return [Slide(Phrase("slides.nothing"), [], "")]

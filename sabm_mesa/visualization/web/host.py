@@ -18,7 +18,6 @@ from starlette.routing import Route
 
 from sabm_mesa.core.phrases import ENGLISH, language_for, table_of
 from sabm_mesa.minds.human import Seat
-from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import find_all, scenario
 from sabm_mesa.runs.game import Game
 from sabm_mesa.visualization.access import NETWORK, may_host
@@ -80,7 +79,7 @@ def _page(request: Request) -> Response:
     lessons = [
         {"title": scenario(name).title, "query": f"game={name}&{lesson}"}
         for name in find_all().models
-        if (lesson := load_class_game(scenario(name).class_game).lesson)
+        if (lesson := scenario(name).class_game.lesson)
     ]
     html = page(
         "host.html", styles=("wall.css", "host.css"), scripts=("drawing.js", "host.js"),
@@ -377,7 +376,7 @@ def _minds_and_seed(game: Game) -> str:
 def _card(name: str) -> dict[str, str]:
     """A scenario as it is offered to a host."""
     model = scenario(name)
-    declared = load_class_game(model.class_game)
+    declared = model.class_game
     parts = []
     if declared.people is not None:
         low, high = declared.people

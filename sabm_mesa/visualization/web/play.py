@@ -31,7 +31,7 @@ from sabm_mesa.core.phrases import (
 )
 from sabm_mesa.errors import RecordingError
 from sabm_mesa.minds.human import LONGEST, Input, Question, Seat, Turn, inputs_of, text_from
-from sabm_mesa.models.declarations import ToldRound, load_class_game
+from sabm_mesa.models.declarations import ToldRound
 from sabm_mesa.runs.game import CODE_LENGTH, LEFT, ClassSession, Game
 from sabm_mesa.visualization.access import LOOPBACK, NETWORK
 from sabm_mesa.visualization.game_view import VIEWS
@@ -353,7 +353,7 @@ def _question(question: Question, game: Game) -> dict[str, Any]:
     ask, model = question.ask, game.model
     board = _on_scene(board_of(ask, model), game)
     rules, text = (_of_people(part, model) for part in question.text)
-    words = load_class_game(model.class_game).questions.get(ask.name, "")
+    words = model.class_game.questions.get(ask.name, "")
     words = (board or {}).pop("text", words)
     if words:
         rules, text = f"{rules}\n\n{text}", words
@@ -405,7 +405,7 @@ def board_of(ask: Ask, model: SmartModel) -> dict[str, Any] | None:
         ask: the question.
         model: the model.
     """
-    board_of_game = load_class_game(model.class_game).board
+    board_of_game = model.class_game.board
     board = None if board_of_game is None else board_of_game(ask)
     if board is not None:
         return dict(board)
@@ -431,7 +431,7 @@ def _score(game: Game, seat: Seat) -> dict[str, Any] | None:
     if score is not None and score.until:
         label = known(f"scores.{slug(standing.label)}", standing.label)
         if standing.value > len(game.model.decided_rounds(game.model_data())):
-            value = load_class_game(game.model.class_game).never[over]
+            value = game.model.class_game.never[over]
     return {"label": label, "value": value, **rank}
 
 
@@ -453,7 +453,7 @@ def _results_of_last_round(game: Game, seat: Seat, tables: _Tables) -> dict[str,
 
 
 def _last_round(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | None:
-    sentences, data = load_class_game(game.model.class_game).told, game.model_data()
+    sentences, data = game.model.class_game.told, game.model_data()
     decided = game.model.decided_rounds(data)
     if sentences is None or decided.empty:
         return None
@@ -464,7 +464,7 @@ def _last_round(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | Non
     )  # fmt: skip
     if not (lines := list(sentences(played))):
         return None
-    picture = load_class_game(game.model.class_game).picture(played)
+    picture = game.model.class_game.picture(played)
     return {
         "title": round_of(game.model, round_).capitalize(),
         "lines": lines,

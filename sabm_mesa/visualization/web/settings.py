@@ -22,7 +22,6 @@ from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.structured import bounds
 from sabm_mesa.errors import SabmError, UsageError
 from sabm_mesa.minds.specs import CLASSICAL
-from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.runs.game import agents_by_class
 from sabm_mesa.visualization.labels import count, mind_in_words, whole_in
@@ -91,7 +90,7 @@ def read_link(query: str | None, known: Collection[str]) -> LinkedSettings:
     game = given.pop("game", "")
     if game not in known:
         return LinkedSettings(problem="The link names no game of this viewer: choose one below.")
-    offered = load_class_game(scenario(game).class_game).choices
+    offered = scenario(game).class_game.choices
     values, choices, wrong = dict[str, Any](), dict[str, str](), []
     for name, text in given.items():
         if name in offered:
@@ -176,7 +175,7 @@ class NewGameForm:
         game: str = "",
     ) -> None:
         self.model: type[Any] = scenario(linked.game or game)
-        self._declared = load_class_game(self.model.class_game)
+        self._declared = self.model.class_game
         self._typed = typed
         self._given = {"lang": language, **linked.values, **linked.choices}
         usual = _usual_sizes(self.model.scenario_name)

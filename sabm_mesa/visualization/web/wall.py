@@ -28,7 +28,6 @@ from sabm_mesa.core.phrases import (
     slug,
     table_of,
 )
-from sabm_mesa.models.declarations import load_class_game
 from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.visualization.access import NETWORK, may_host
 from sabm_mesa.visualization.game_view import VIEWS
@@ -128,7 +127,7 @@ def points_of(game: Game) -> list[Point]:
     known = _POINTS.get(game)
     if known is not None and known[0] is shown:
         return known[1]
-    declared = load_class_game(game.model.class_game).debrief
+    declared = game.model.class_game.debrief
     frame = shown.agent_data if declared else shown.model_data
     points: list[Point] = []
     if len(frame):
@@ -149,7 +148,7 @@ def _label(model: Any) -> str:
 
     The values of theory are on the slides alone: here they would be a hint to those who decide.
     """
-    declared = load_class_game(model.class_game).debrief
+    declared = model.class_game.debrief
     if declared is None:
         return titles_of(model).localized(next(iter(model.columns())))
     return Phrase("wall.mean", label=declared.label)

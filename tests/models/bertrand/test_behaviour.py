@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sabm_mesa.analysis.behaviour import Decider, Panel, Row
-from sabm_mesa.models.bertrand.behaviour import STEP, Reaction, facts
+from sabm_mesa.models.bertrand.study import STEP, Reaction, facts
 from sabm_mesa.models.bertrand.theory import LinearMarket
 
 MARKET = LinearMarket(2, 2.0, 14.0, 1 / 150, 1 / 300)

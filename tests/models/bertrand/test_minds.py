@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from sabm_mesa import BertrandCompetition, ScriptedMind
 from sabm_mesa.errors import MindError
-from sabm_mesa.models.bertrand.measures import stated_prices
 from sabm_mesa.models.bertrand.minds import QLearner, QLearning, price_grid
+from sabm_mesa.models.bertrand.study import stated_prices
 from sabm_mesa.models.bertrand.theory import (
     Market,
     collusion_index,

@@ -6,8 +6,8 @@ import nashpy
 import numpy as np
 import pytest
 
-from sabm_mesa.models.games.measures import equilibria_of
 from sabm_mesa.models.games.rules import load_game
+from sabm_mesa.models.games.study import equilibria_of
 from sabm_mesa.models.games.theory import (
     Node,
     dominant_option,

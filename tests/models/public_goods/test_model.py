@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sabm_mesa import PublicGoods, ScriptedMind
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.models.pairs.party import PartyMemories, party_memories
-from sabm_mesa.models.public_goods.measures import infections
 from sabm_mesa.models.public_goods.model import agents_at_party
+from sabm_mesa.models.public_goods.study import infections
 from sabm_mesa.runs.rerun import fork, replay
 from sabm_mesa.runs.run import run_models
 from tests.models.public_goods.support import CHAIN, GIVEN, chain, game, played

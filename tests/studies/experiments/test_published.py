@@ -1,7 +1,6 @@
 """The experiments that come with the package: that they run, and that they say what was said."""
 
 import math
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pandas as pd
 import pytest
 
 from sabm_mesa.errors import ParameterError
+from sabm_mesa.runs.run import run_all
 from sabm_mesa.studies.experiments.report import theory_marks
 from sabm_mesa.studies.experiments.results import measured, value_of
 from sabm_mesa.studies.experiments.running import Outcome, plan, run
@@ -95,11 +95,9 @@ def test_the_plots_that_a_report_shows_exist(scenario: str, tmp_path: Path) -> N
         each for name in experiment_names() if (each := load_experiment(name)).scenario == scenario
     ]
     outcome = played(of_scenario[0].name, tmp_path)
-    first = of_scenario[0].conditions[0].name
-    model_data, agent_data = (
-        data[data["condition"] == first] for data in (outcome.model_data, outcome.agent_data)
-    )
-    drawn = import_module(outcome.plan.model.plots).figures(model_data, agent_data)
+    first = outcome.plan.first(of_scenario[0].conditions[0].name)
+    given = {**first.parameters, **first.changes, "minds": "classical"}
+    drawn = run_all(outcome.plan.model, given, seed=1).figures()
     for each in of_scenario:
         assert set(each.show) <= set(drawn), each.name
 

@@ -12,14 +12,14 @@ import pytest
 from sabm_mesa.analysis.contributions import published
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.llm import Connection
-from sabm_mesa.models.beauty_contest.repeated.measures import session_measures
+from sabm_mesa.models.beauty_contest.repeated.study import session_measures
 from sabm_mesa.models.beauty_contest.repeated.theory import (
     human_guesses,
     session_means,
     strategic_level,
 )
-from sabm_mesa.models.commons.measures import run_measures
-from sabm_mesa.models.public_goods.measures import infections
+from sabm_mesa.models.commons.study import run_measures
+from sabm_mesa.models.public_goods.study import infections
 from sabm_mesa.studies.experiments.report import drawings, report_of
 from sabm_mesa.studies.experiments.results import judged, measured, results, samples
 from sabm_mesa.studies.experiments.running import Outcome, check, plan, run

@@ -400,4 +400,4 @@ def test_what_the_plots_of_an_experiment_name_exists(name: str) -> None:
             _, bins = human_distributions()[plot.human]
             assert sum(share for _, _, share in bins) == pytest.approx(100, abs=1)
         if plot.theory == "levels":
-            assert len(planned.model.theory_marks["levels"]) == 5
+            assert len(planned.model.study.theory_marks["levels"]) == 5

@@ -36,14 +36,13 @@ from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.scheduler import Phase, action, communication
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.beauty_contest.guessing import (
-    level_k_labels,
     nagel_level,
     outcome,
     reward_per_winner,
 )
 from sabm_mesa.models.beauty_contest.kbc.agents import HIGH, LOW, SENTENCE, P, Player
-from sabm_mesa.models.beauty_contest.kbc.measures import Agreement
 from sabm_mesa.models.beauty_contest.kbc.minds import CognitiveHierarchy, LevelK
+from sabm_mesa.models.beauty_contest.kbc.study import Agreement
 from sabm_mesa.models.declarations import Score
 
 
@@ -93,14 +92,7 @@ class KeynesianBeautyContest(SmartModel):
     )
     model_columns = ("mean", "target", "variance", "n_winners", "agreement")
     agent_columns = ("choice", "won", "payoff", "level")
-    column_bounds: ClassVar[dict[str, tuple[float, float]]] = {
-        "mean": (0.0, 100.0),
-        "variance": (0.0, 2500.0),
-        "agreement": (0.0, 1.0),
-        "choice": (0.0, 100.0),
-    }
     score = Score("Payoff in a run (credits)", "n_players")
-    theory_marks: ClassVar[dict[str, Any]] = {"levels": level_k_labels()}
     changeable = frozenset({"reward_rule"})
     defaults: ClassVar[dict[str, Any]] = {"temperature": 0.7, "max_tokens": 256, "top_p": 1.0}
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {

@@ -42,14 +42,13 @@ from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.beauty_contest.guessing import (
-    level_k_labels,
     nagel_level,
     outcome,
     reward_per_winner,
 )
 from sabm_mesa.models.beauty_contest.repeated.agents import GOAL, RULES, Notice, PlayedRound, Player
-from sabm_mesa.models.beauty_contest.repeated.measures import is_fixed, session_measures
 from sabm_mesa.models.beauty_contest.repeated.minds import CLASSICAL_MINDS
+from sabm_mesa.models.beauty_contest.repeated.study import is_fixed, session_measures
 from sabm_mesa.models.beauty_contest.repeated.theory import strategic_level
 from sabm_mesa.models.declarations import Score
 
@@ -125,7 +124,6 @@ class RepeatedBeautyContest(SmartModel):
     model_columns = ("mean", "target", "variance", "n_winners", "median", "ratio", "high", "p")
     agent_columns = ("choice", "won", "payoff", "level", "depth", "ratio")
     score = Score("Payoff in a run (points)", "n_players")
-    theory_marks: ClassVar[Mapping[str, Mapping[str, str | float]]] = {"levels": level_k_labels()}
     changeable = frozenset(
         {"p", "prize", "window", "revealed", "notice", "told_number", "told_count", "elicitation"}
     )

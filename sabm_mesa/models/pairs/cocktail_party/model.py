@@ -37,7 +37,7 @@ import numpy as np
 from sabm_mesa.analysis.sparse_text import distances_from_centre
 from sabm_mesa.core.scheduler import Phase
 from sabm_mesa.models.pairs.agents import Chat, since
-from sabm_mesa.models.pairs.cocktail_party import measures
+from sabm_mesa.models.pairs.cocktail_party import study as measures
 from sabm_mesa.models.pairs.cocktail_party.agents import Guest
 from sabm_mesa.models.pairs.cocktail_party.minds import RandomPartners
 from sabm_mesa.models.pairs.model import PairModel, Sociable, invitation_phases, talk_phase
@@ -79,11 +79,6 @@ class CocktailParty(PairModel):
         "semantic_distance": "semantic_distance",
     }
     agent_columns = ("partners", "invited", "accepted", "distances")
-    column_bounds: ClassVar[dict[str, tuple[float, float]]] = {
-        "distinct_conversation_ratio": (0.0, 1.0),
-        "distinct_invitation_ratio": (0.0, 1.0),
-        "repeat_rate": (0.0, 1.0),
-    }
     changeable = frozenset({"window"})
     defaults: ClassVar[dict[str, Any]] = {"temperature": 1.0, "max_tokens": 512, "top_p": 0.7}
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {

@@ -10,7 +10,7 @@ import numpy as np
 
 from sabm_mesa.core.answers import Decision, Text
 from sabm_mesa.models.pairs.agents import PairAgent
-from sabm_mesa.models.pairs.sentence_making.measures import MAX_WORDS
+from sabm_mesa.models.pairs.sentence_making.study import MAX_WORDS
 
 if TYPE_CHECKING:
     from sabm_mesa.models.pairs.sentence_making.model import SentenceMaking

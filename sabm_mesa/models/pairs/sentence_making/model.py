@@ -5,7 +5,7 @@ A published replication; to write a scenario of your own, start from ``examples/
 A round is one set of seven words. ``individual``: all write; ``collective``: the writers first
 invite one another and talk in pairs, as at a cocktail party; ``bridged``: each talks with the one
 it talked with least at the ``party``. A valid sentence has all words in any regular form, at most
-40 words, repeats none handed in before, and is coherent by a rule of ours (``measures.py``). The
+40 words, repeats none handed in before, and is coherent by a rule of ours (``study.py``). The
 classical writer fills templates; its results mean nothing. The rules in full are in ``odd.toml``.
 
 Unreadable answers
@@ -39,10 +39,10 @@ from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.scheduler import Phase
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models.pairs.model import PairModel, invitation_phases, talk_phase
-from sabm_mesa.models.pairs.party import PartyMemories, builds_on_party, read_party, with_digest
+from sabm_mesa.models.pairs.party import PartyMemories, read_party, with_digest
 from sabm_mesa.models.pairs.sentence_making.agents import Writer
-from sabm_mesa.models.pairs.sentence_making.measures import valid_sentences
 from sabm_mesa.models.pairs.sentence_making.minds import TemplateWriter
+from sabm_mesa.models.pairs.sentence_making.study import valid_sentences
 
 WORD_SETS = (
     ("moonlight", "murmured", "timeless", "ocean", "enigma", "concealed", "journey"),
@@ -111,7 +111,6 @@ class SentenceMaking(PairModel):
     title = "Joint sentence making"
     source = "Lai et al. 2024, arXiv 2402.12590, section 3"
     prompt_file = Path(__file__).with_name("prompts.toml")
-    builds_on = builds_on_party("cocktail-party")
     phases: ClassVar[tuple[Phase, ...]] = (
         *invitation_phases(when=_writers_choose),
         talk_phase(),
@@ -123,7 +122,6 @@ class SentenceMaking(PairModel):
     )
     model_columns = ("valid_ratio", "variance", "conversations")
     agent_columns = ("partners", "written", "valid")
-    column_bounds: ClassVar[dict[str, tuple[float, float]]] = {"valid_ratio": (0.0, 1.0)}
     changeable = frozenset({"window"})
     defaults: ClassVar[dict[str, Any]] = {"temperature": 1.0, "max_tokens": 512, "top_p": 0.7}
     classical_minds: ClassVar[dict[str, Callable[[str], Any]]] = {"default": TemplateWriter}
