@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
 
 BINS = 20
-MOST_NAMED = 3
-"""The most machines of a group that the slide of the votes names."""
 MOST_BARS = 24
 """The most bars of a slide of the votes."""
 MOST_RANKED = 10
@@ -217,10 +215,12 @@ def _bars(games: Sequence[Game], *, revealed: bool) -> Drawing:
         people = max(1, sum(seat.was_taken for seat in game.seats.values()))
         machines, counted = game.machines() if revealed else [], Counter(game.votes.values())
         if len(games) > 1:
-            names: Any = [name_of(game.model, agent) for agent in machines[:MOST_NAMED]]
             n = sum(counted[agent] for agent in machines) if revealed else len(game.votes)
-            of_group = Phrase("slides.of_group", name=names, group=_group(place))
-            bars.append((of_group if names else _group(place), n, n / people, revealed))
+            name = _group(place)
+            if len(machines) == 1:
+                machine = name_of(game.model, machines[0])
+                name = Phrase("slides.of_group", name=machine, group=name)
+            bars.append((name, n, n / people, revealed))
             continue
         for agent in dict.fromkeys([*machines, *(a for a, _ in counted.most_common())]):
             name = name_of(game.model, agent) if agent else Phrase("slides.nobody")

@@ -114,10 +114,10 @@ def test_the_wall_and_slides_of_20_groups_fit_in_the_language_of_the_class(serve
     code = host.locator(".sabm-code").first.inner_text()
     people = [Person(server.url, code) for _ in range(20)]  # one in each group
     start(host)
+    says(wall, "Gruppe 1 in Farbe")
+    keep(wall, "wall-20")
     for person in people:
         person.answer("20")
-    says(wall, "Das Spiel ist vorbei")
-    keep(wall, "wall-20")
     for number in range(1, 7):
         wall.get_by_label(f"Folie {number} von ").wait_for()
         french.get_by_label(f"Diapositive {number} sur ").wait_for()
