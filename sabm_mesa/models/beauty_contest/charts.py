@@ -12,6 +12,7 @@ import pandas as pd
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.charts import COLOURS, Chart, Series, dots, lines, points_of
 from sabm_mesa.analysis.pictures import Scene, SceneMark
+from sabm_mesa.core.phrases import Amount, Phrase
 from sabm_mesa.models.beauty_contest.guessing import HIGHER, level_k_marks
 
 if TYPE_CHECKING:
@@ -134,14 +135,18 @@ def scene_of_picks(
     tops = {"target": HEIGHT + 0.6, "mean": HEIGHT + 2.8}
     axis = [(0, -0.2, WIDTH, -0.2, 1.0)]
     ticks = [(WIDTH * k / 4, -1.0, f"{high * k / 4:g}", "middle") for k in range(5)]
-    words = {name: f"{name} {value:.4g}" for name, value in shown.items()}
+    values = {name: Amount(value) for name, value in shown.items()}
+    words = {name: Phrase(f"contest.{name}_at", value=value) for name, value in values.items()}
     return Scene(
-        "histogram", "Picks of the players", (-2, -3.2, WIDTH + 4, HEIGHT + 8), tuple(marks),
+        "histogram", Phrase("contest.picture"), (-2, -3.2, WIDTH + 4, HEIGHT + 8), tuple(marks),
         ties=(*axis, *((at[name], -0.2, at[name], tops[name], 2.0) for name in shown)),
         labels=(
             *ticks,
             *((at[name], tops[name] + 0.6, text, "middle") for name, text in words.items()),
         ),
-        legend=(("winner", style.ORANGE, "o"), ("other players", style.BLUE, "o")),
-        words=", ".join(words.values()) or "nobody has picked yet",
+        legend=(
+            (Phrase("contest.winner"), style.ORANGE, "o"),
+            (Phrase("contest.others"), style.BLUE, "o"),
+        ),
+        words=Phrase("contest.world", **values) if values else Phrase("contest.nobody_yet"),
     )  # fmt: skip

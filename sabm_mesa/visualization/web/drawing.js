@@ -88,7 +88,7 @@ const sabm = (() => {
       scene.ground.map(([x, y, colour]) => s("rect", { x: X(x) - .5, y: Y(y) - .5, width: 1.02, height: 1.02, fill: shade(colour) })),
       scene.ties.map(([x1, y1, x2, y2, width]) => s("line", { x1: X(x1), y1: Y(y1), x2: X(x2), y2: Y(y2), stroke: "var(--sabm-soft)", "stroke-width": width, "vector-effect": "non-scaling-stroke" })),
       groups.map(([mark]) => mark),
-      scene.labels.map(([x, y, words, anchor]) => s("text", { x: X(x), y: Y(y), "text-anchor": anchor, "dominant-baseline": "central", "font-size": high / 26, fill: "currentColor" }, words)));
+      scene.labels.map(([x, y, words, anchor]) => s("text", { x: X(x), y: Y(y), "text-anchor": anchor, "dominant-baseline": "central", "font-size": high / 16, fill: "currentColor" }, words)));
     requestAnimationFrame(() => requestAnimationFrame(() => { for (const [mark, to] of groups) mark.style.transform = to; }));
     return h("figure", { class: "sabm-world" }, h("figcaption", {}, scene.title), drawing,
       h("ul", { class: "sabm-legend" }, scene.legend.map(([label, colour, kind]) => h("li", {},
