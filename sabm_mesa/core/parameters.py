@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -299,6 +300,8 @@ def _explain(made: object, error: Exception) -> None:
             f"{name}.__init__ uses self.{error.name} before super().__init__(**settings), which "
             "must come first."
         )
+    if twice := re.search(r"multiple values for keyword argument '(\w+)'", str(error)):
+        problem = f"{name} passes on {twice[1]} twice: declare it in {name}.__init__.{given}"
     raise UsageError(problem) from error
 
 

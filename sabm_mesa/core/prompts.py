@@ -236,7 +236,8 @@ class PromptBook:
                 else:
                     raise PromptError(
                         f"The prompt entry {entry!r} uses the placeholder {{{{ {name} }}}}, which "
-                        f"is unknown there. Known: {', '.join(sorted(values))}."
+                        f"is unknown there. Known: {', '.join(sorted(values))}. A fact is passed "
+                        f"with each question that shows it: self.ask(…, {name}=…)."
                     )
             return _tidy(template.render(shown, _quote=self.quote))
 

@@ -299,13 +299,13 @@ def _undecided(
     agent: Any, name: str, decision: CoroutineType[Any, Any, Any] | None
 ) -> ScenarioError:
     """The error for an agent whose part of the phase returned nothing, or a coroutine."""
-    returned = "nothing"
+    returned, hint = "nothing", " To ask only some agents, give the phase who=…."
     if decision is not None:
         decision.close()  # it is never awaited
-        returned = "a coroutine"
+        returned, hint = "a coroutine", ""
     return ScenarioError(
         f"{type(agent).__name__}.{name} returned {returned}: it must return the decision, as in "
-        "`return await self.ask(…)`."
+        f"`return await self.ask(…)`.{hint}"
     )
 
 

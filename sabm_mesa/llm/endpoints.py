@@ -54,7 +54,7 @@ REACHABLE_S = 5.0
 WAYS = (
     f"Set {KEY_VARIABLE} in the environment;",
     "or name a server that needs no key, as of Ollama or vLLM: --base-url http://127.0.0.1:8000/v1;",
-    "or run without a server: --minds classical, or the model in the box, --minds local.",
+    "or run without a server: --minds classical, or a small model on this machine, --minds local.",
 )
 """The most common remedies for a missing or wrong key."""
 NAME = re.compile(r"[A-Za-z][\w-]*\Z")

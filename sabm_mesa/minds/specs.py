@@ -10,7 +10,7 @@ spec                              the mind
 ``llm:MODEL``                     a language model of the default endpoint
 ``llm:MODEL@URL``                 a language model of an OpenAI-compatible endpoint
 ``llm:MODEL@NAME``                one of an endpoint in the file of endpoints (``--endpoints``)
-``local``                         the language model in the box, run on this machine
+``local``                         the small language model, run on this machine
 ``local:NAME``                    another one that ``sabm models`` lists
 ``gguf:PATH``                     a language model in a GGUF file, run on this machine
 ``py:FILE``                       the one mind in a Python file, see `sabm_mesa.minds.files.mind`

@@ -38,6 +38,7 @@ from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, run_phase
 from sabm_mesa.core.streams import Seed, entropy
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import (
+    ParameterError,
     SabmError,
     ScenarioError,
     UnknownName,
@@ -686,10 +687,17 @@ class SmartModel(Declarations, mesa.Model):
             names: the parameters.
 
         Raises:
-            UnknownName: for a parameter that cannot change.
+            ParameterError: for a parameter that cannot change.
+            UnknownName: for one that the scenario does not have.
         """
         can_change = OF_EVERY_SCENARIO | cls.changeable
         for name in names:
+            if name in parameters_of(cls) and name not in can_change:
+                raise ParameterError(
+                    f"{name} of {cls.scenario_name} cannot change during a run. These can: "
+                    f"{', '.join(sorted(can_change))}. A scenario names its own in `changeable`.",
+                    parameter=name,
+                )
             if name not in can_change:
                 raise UnknownName(
                     f"parameter of {cls.scenario_name} that can change during a run",

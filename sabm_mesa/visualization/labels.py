@@ -250,7 +250,7 @@ def _sentence(minds: Mapping[str, int], noun: str, paid: bool) -> tuple[str, str
 def _who(spec: str) -> str:
     kind, _, rest = spec.partition(":")
     if kind.partition("?")[0] == "local":
-        return f"Language model {rest}".strip() if rest else "The language model in the box"
+        return f"Language model {rest}".strip() if rest else "Language model on this machine"
     names = {
         "llm": "Language model", "gguf": "Language model", "fixed": "The fixed answer",
         "classical": "Classical rule",

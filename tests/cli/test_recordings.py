@@ -376,7 +376,7 @@ def test_what_is_no_usable_recording(
         (["fork", "--at", "-1", "--out", "f"], 2, r"'--at'"),
         (["fork", "--at", "4", "--rounds", "9", "--out", "f"], 1, r"has 3 recorded rounds: fork"),
         (["fork", "--at", "1", "--set", "n_players=4", "--out", "f"], 2,
-         r"Unknown parameter of kbc that can change during a run 'n_players'\."),
+         r"n_players of kbc cannot change during a run\. These can: "),
         (["fork", "--at", "1", "--set", "recording=x", "--out", "f"], 2, r"recording is not a pa"),
         (["fork", "--at", "1", "--condition", "x", "--out", "f"], 2, r"Unknown condition 'x'"),
         (["fork", "--at", "2", "--rounds", "2", "--out", "f"], 2, r"needs an n_rounds above 2"),

@@ -389,3 +389,12 @@ def test_a_refusal_of_a_part_names_the_parameter(place, given, name) -> None:
 
     assert error is not None
     assert error.parameter == name
+
+
+def test_a_parameter_that_is_passed_on_twice_is_named() -> None:
+    class Fixed(SmartModel):
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(n_rounds=3, **settings)
+
+    with pytest.raises(UsageError, match=r"Fixed passes on n_rounds twice: declare it in Fixed"):
+        Fixed(n_rounds=2)

@@ -194,7 +194,7 @@ def test_a_run_that_was_cut_off_can_be_forked(tmp_path) -> None:
     ("name", "at", "new", "error", "line"),
     [
         ("kbc", 1, {}, ParameterError, "needs at least one parameter or mind that changes"),
-        ("kbc", 1, {"n_players": 4}, UnknownName, "that can change during a run 'n_players'"),
+        ("kbc", 1, {"n_players": 4}, ParameterError, "n_players of kbc cannot change during a run"),
         ("kbc", 1, {"temprature": 1}, UnknownName, "Did you mean 'temperature'"),
         ("kbc", 1, {"temperature": -1}, ParameterError, r"temperature must be .* \(got -1\)"),
         ("kbc", 1, {"reward_rule": "big"}, UnknownName, "Unknown reward rule 'big'"),
@@ -207,9 +207,9 @@ def test_a_run_that_was_cut_off_can_be_forked(tmp_path) -> None:
         ("kbc", 3, {"temperature": 1}, ParameterError, r"needs an n_rounds above 3 \(got 3\)"),
         ("kbc", 4, {"n_rounds": 9}, RecordingError, r"has 3 recorded rounds: .* 0 to 3 \(got 4\)"),
         ("kbc", -1, {"n_rounds": 9}, RecordingError, r"\(got -1\)"),
-        ("bertrand", 1, {"demand": "logit"}, UnknownName, "can change during a run 'demand'"),
+        ("bertrand", 1, {"demand": "logit"}, ParameterError, "demand of bertrand cannot change"),
         ("bertrand", 1, {"cost": 20}, ParameterError, "a must be above the cost"),
-        ("evacuation", 1, {"width": 20}, UnknownName, "can change during a run 'width'"),
+        ("evacuation", 1, {"width": 20}, ParameterError, "width of evacuation cannot change"),
         ("evacuation", 1, {"movement": "up"}, UnknownName, "Unknown movement 'up'"),
     ],
 )  # fmt: skip

@@ -70,5 +70,5 @@ def test_a_fork_does_not_change_the_presentation_but_keeps_it(tmp_path: Path) ->
     path = tmp_path / "run.sqlite"
     fishery(path, Drawing()).run_model()
 
-    with pytest.raises(SabmError, match="can change during a run"):
+    with pytest.raises(SabmError, match="cannot change during a run"):
         fork(path, 1, {"option_order": "reversed"}, tmp_path / "fork.sqlite")
