@@ -52,10 +52,10 @@ class LLMSettings:
     def __post_init__(self) -> None:
         """Refuse what no server takes."""
         check_fields(self)
-        if self.reasoning_effort is not None and not str(self.reasoning_effort).strip():
+        effort: Any = self.reasoning_effort
+        if effort is not None and not (isinstance(effort, str) and effort.strip()):
             raise ParameterError(
-                f"reasoning_effort is a word that the server knows, such as low (got "
-                f"{self.reasoning_effort!r}).",
+                f"reasoning_effort is a word that the server knows, such as low (got {effort!r}).",
                 parameter="reasoning_effort",
             )
         if self.extra_body is not None:
