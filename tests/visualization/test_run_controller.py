@@ -9,6 +9,7 @@ import pytest
 
 from sabm_mesa import FiniteGame, KeynesianBeautyContest, llm
 from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.declarations import ScenarioPage
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.visualization.run_controller import RunController, close_all
 from sabm_mesa.visualization.scenario_view import ScenarioView, one_sentence
@@ -73,7 +74,8 @@ def test_a_show_plays_to_the_end_as_the_model_alone_does(present):
     alone.run_model()
     pd.testing.assert_frame_equal(controller.shown.model_data, alone.model_frame())
     assert controller.model_csv() == alone.model_frame().to_csv(index=False)
-    assert [chart.name for chart in controller.shown.charts] == ["picks", "depth", "variance"]
+    names = ["picks", "first_picks", "depth", "variance"]
+    assert [chart.name for chart in controller.shown.charts] == names
     means = controller.shown.charts[0].series[1]
     assert means.points == list(enumerate(alone.model_frame()["mean"]))
     said = controller.said()
@@ -154,9 +156,9 @@ def test_every_scenario_has_a_card(name):
     assert one_sentence(scenario(name)).endswith(".")
 
 
-def test_a_scenario_without_plots_and_page_gets_line_charts():
+def test_a_scenario_without_a_page_gets_line_charts():
     class Bare(KeynesianBeautyContest):
-        scenario_name, plots, page = "bare", "", ""
+        scenario_name, page = "bare", ScenarioPage()
 
     model: SmartModel = Bare(n_players=4, rng=1)
     scenario_view = ScenarioView(Bare)
