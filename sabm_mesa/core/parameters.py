@@ -144,7 +144,7 @@ def check(name: str, annotation: Any, value: Any, limits: tuple[Any, ...] = ()) 
     except ValidationError as error:
         parameter = name if name.isidentifier() else ""  # several words are no parameter
         schemas = _schemas(annotation, limits)
-        if "enum" in schemas[0]:
+        if "enum" in schemas[0] and {} not in schemas:
             kind, names = name.replace("_", " "), map(str, schemas[0]["enum"])
             raise UnknownName(kind, value, names, parameter=parameter) from None
         first, legal = error.errors()[0], _in_words(schemas)

@@ -23,6 +23,7 @@ from sabm_mesa.errors import ReplayMismatch, RunError, UsageError
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import by_spec, describe_given
 from sabm_mesa.models.base import SmartModel
+from sabm_mesa.models.declarations import ScenarioPage
 from sabm_mesa.runs.cost import estimate
 from sabm_mesa.runs.game import Game
 from sabm_mesa.runs.rerun import fork, replay
@@ -107,9 +108,12 @@ def _parameters(model: type[SmartModel]) -> Iterator[str]:
 
 def _page(model: type[SmartModel], parameters: Collection[str]) -> Iterator[str]:
     try:
-        page = model.page
+        page: Any = model.page
     except UsageError as error:
         yield str(error)
+        return
+    if not isinstance(page, ScenarioPage):
+        yield f"the class attribute page must be a ScenarioPage (got {page!r})"
         return
     for name in sorted(page.card_run.keys() - parameters):
         yield f"the card of the page names {name!r}, which is no parameter"

@@ -145,7 +145,8 @@ def test_every_page_of_an_imported_recording_can_be_read(sabm: Sabm, imported: P
     assert (attempt["messages"], attempt["raw"]) == ([], "8")
     assert rounds.messages_of(run, range(9)) == {}
 
-    assert [chart.name for chart in charts.charts_of(run)] == ["contributions", "shares"]
+    names = [chart.name for chart in charts.charts_of(run)]
+    assert names == ["contributions", "efficiency", "shares"]
     assert comparing.parameters(run, other) == [("minds", '{"a": 4}', '{"b": 4}')]
     differing = comparing.first_difference(run, other)
     assert differing is not None

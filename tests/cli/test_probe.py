@@ -20,7 +20,7 @@ def test_a_probe_and_what_it_would_cost(sabm: Sabm, tmp_path: Path) -> None:
 
     cost = sabm("probe", "--minds", "llm:gpt-4o-mini", "--out", tmp_path / "none", "--cost")
     assert (cost.status, cost.err) == (0, "")
-    assert cost.out.startswith("Probe: 1 run of 1 round, minds llm:gpt-4o-mini")
+    assert cost.out.startswith("Probe: 1 run of 1 round, about 30 questions a round, minds")
     assert not (tmp_path / "none").exists()
 
 

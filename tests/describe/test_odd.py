@@ -129,10 +129,10 @@ def test_each_phase_names_the_questions_that_it_asks(name: str, tmp_path) -> Non
 def test_the_steps_are_the_phases_of_the_model() -> None:
     steps = next(b for b in blocks(described("bertrand"), ELEMENTS[2][2:]) if isinstance(b, list))
     assert [step.partition(": ")[0] for step in steps] == [
-        "Beginning of the round", "Phase `plan`", "Phase `communicate`",
-        "Phase `plan`", "Phase `act`", "End of the round", "Observation",
+        "Phase `plan`", "Phase `communicate`", "Phase `plan`", "Phase `act`",
+        "End of the round", "Observation",
     ]  # fmt: skip
-    assert steps[2] == (
+    assert steps[1] == (
         "Phase `communicate`: each firm says something to the other firms (`communicate`, at most "
         "60 words); later speakers hear it. It takes place if the firms talk in this "
         "round. Order: one after another, in an order that is drawn anew each time; each "

@@ -215,7 +215,7 @@ def test_what_a_replay_leaves_out_is_told(case: Callable[..., Case]) -> None:
         ({"source": 3}, "the class attribute source must be set to a text"),
         ({"prompt_file": None}, "the class attribute prompts (or prompt_file, a path) must be set"),
         ({"phases": ()}, "the class attribute phases must hold a phase"),
-        ({"page": "tests.testing.no_page"}, "no_page"),
+        ({"page": "pages"}, "the class attribute page must be a ScenarioPage (got 'pages')"),
         ({"score": Score("Catch", size="n_boats", column="catch")}, "'n_boats'"),
     ],
 )

@@ -120,15 +120,17 @@ def test_texts_are_read_as_on_the_command_line():
     controls = controls_of(BertrandCompetition)
     values = {
         "minds": "classical:tit_for_tat=1, fixed:3=1", "rng": " 4 ", "stop_after": "",
-        "changes": '{"5": {"communication": false}}', "communication": False, "demand": "linear",
+        "communication": False, "demand": "linear",
     }  # fmt: skip
     assert parameters_from(controls, values) == {
         "minds": {"classical:tit_for_tat": 1, "fixed:3": 1},
         "rng": 4,
         "stop_after": None,
-        "changes": {"5": {"communication": False}},
         "communication": False,
     }
+    controls = controls_of(EmergencyEvacuation)
+    exits = parameters_from(controls, {"exits": '{"north": [[5, 0]]}'})
+    assert exits == {"exits": {"north": [[5, 0]]}}
     with pytest.raises(UsageError, match="not valid JSON") as refused:
-        parameters_from(controls, {"changes": "{"})
-    assert refused.value.parameter == "changes"
+        parameters_from(controls, {"exits": "{"})
+    assert refused.value.parameter == "exits"

@@ -116,7 +116,8 @@ def test_a_share_of_runs_is_tested_by_the_binomial_distribution() -> None:
 
 
 def test_a_mean_needs_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(KeynesianBeautyContest, "column_bounds", {})
+    without = replace(KeynesianBeautyContest.study, column_bounds={})
+    monkeypatch.setattr(KeynesianBeautyContest, "study", without)
     mean = BELOW + 'estimand = "mean"\n'
     with pytest.raises(ParameterError, match="claims 1: no test of a mean is valid without bounds"):
         outcome(mean, baseline=HIGH, cooperative=LOW)
