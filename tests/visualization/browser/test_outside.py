@@ -16,7 +16,7 @@ def test_they_are_listed_and_played_like_all_others(tmp_path: Path, chromium: Br
     install_all(tmp_path / "site")
     server = Server(tmp_path, INSTALLED)
     try:
-        with chromium.new_context() as context:
+        with chromium.new_context(reduced_motion="reduce") as context:
             context.set_default_timeout(WAIT_MS)
             page = server.admit(context).new_page()
             page.goto(server.url)
