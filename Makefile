@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo reproduce test check lint types coverage slow long other-pythons package format \
-	corpus docs docs-links results screenshots bench calibration chaos locked \
+	corpus docs docs-links results notebooks screenshots bench calibration chaos locked \
 	prices sbom clean
 
 help: ## list the targets
@@ -114,6 +114,9 @@ docs-links: .venv/docs ## the links of the documentation into the world (needs t
 
 results: .venv/local ## docs/results.md: what is missing there is played by a model of 1.1 GB (hours; MINDS=SPEC)
 	$(BIN)/python -m tools.results $(MINDS)
+
+notebooks: .venv/docs ## the tutorials with what they show, into docs/tutorials
+	$(BIN)/python -m tools.notebooks
 
 screenshots: .venv/check ## pictures of the viewer, into docs/images (needs chromium)
 	$(BIN)/python -m tests.visualization.browser.screenshots

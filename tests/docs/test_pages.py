@@ -233,13 +233,16 @@ def test_an_example_gives_what_the_page_says(page: Path) -> None:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=identity)
-def test_a_notebook_is_clean(notebook: Path) -> None:
+def test_a_notebook_shows_what_its_cells_print(notebook: Path) -> None:
     content = json.loads(notebook.read_text("utf-8"))
+    cells = [cell for cell in content["cells"] if cell["cell_type"] == "code"]
+    outputs = [output for cell in cells for output in cell["outputs"]]
+
     assert content["nbformat"] == 4
-    for cell in content["cells"]:
-        if cell["cell_type"] == "code":
-            assert cell["outputs"] == []
-            assert cell["execution_count"] is None
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    kinds = {output["output_type"] for output in outputs}
+    assert "execute_result" in kinds
+    assert "error" not in kinds
 
 
 def test_every_page_is_in_the_contents() -> None:
