@@ -132,7 +132,9 @@ def scene_of_picks(
         if value is not None and not pd.isna(value)
     }
     at = {name: WIDTH * min(value / high, 1.0) for name, value in shown.items()}
-    tops = {"target": HEIGHT + 0.6, "mean": HEIGHT + 2.8}
+    # The mean is usually right of the target, so no line crosses a label.
+    tops = {"mean": HEIGHT + 0.6, "target": HEIGHT + 2.8}
+    sides = {"mean": "start" if at.get("mean", 0) < 0.85 * WIDTH else "middle", "target": "middle"}
     axis = [(0, -0.2, WIDTH, -0.2, 1.0)]
     ticks = [(WIDTH * k / 4, -1.0, f"{high * k / 4:g}", "middle") for k in range(5)]
     values = {name: Amount(value) for name, value in shown.items()}
@@ -142,7 +144,7 @@ def scene_of_picks(
         ties=(*axis, *((at[name], -0.2, at[name], tops[name], 2.0) for name in shown)),
         labels=(
             *ticks,
-            *((at[name], tops[name] + 0.6, text, "middle") for name, text in words.items()),
+            *((at[name], tops[name] + 0.6, text, sides[name]) for name, text in words.items()),
         ),
         legend=(
             (Phrase("contest.winner"), style.ORANGE, "o"),

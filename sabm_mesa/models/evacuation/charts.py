@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 EXIT_COLOURS = (style.BLUE, style.VERMILLION, style.GREEN, style.ORANGE, style.PURPLE, style.YELLOW)
 """The colours of exits and of people with this target, in the order of the exits."""
 PREFIX = "escaped_"
-FASTEST = "most that walls and exits allow"
+FASTEST = "fastest possible"
 SHOWN_ROUNDS = (1, 5, 10, 20, 30, 40)
 """Numbers of played rounds for snapshots, if people are still inside."""
 ROOM = ("width", "height", "obstacles", "exits")
@@ -86,8 +86,8 @@ def _published(model: EmergencyEvacuation) -> list[Series]:
         condition = f"{condition}, {model.condition}"
     outs = table["escaped"].get(condition, ())
     points = [(n - 1, float(out)) for n, out in zip(table["rounds"], outs, strict=False)]
-    source = str(table["source"])
-    return [Series(source, points, colour=style.VERMILLION, dashed=True)] if points else []
+    label = str(table["source"]).partition(",")[0]
+    return [Series(label, points, colour=style.VERMILLION, dashed=True)] if points else []
 
 
 def fastest(run: pd.DataFrame, room: Room, n: int) -> npt.NDArray[np.float64]:

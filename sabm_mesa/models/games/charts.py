@@ -50,7 +50,7 @@ def charts(model: Any, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> li
     ]
     ends = {"largest": predictions.largest, "smallest": predictions.least}
     earned += [
-        Level(value, f"{words} mean of the game {value:.4g}")
+        Level(value, f"{words} mean {value:.4g}")
         for words, value in ends.items()
         if value not in means and predictions.largest > predictions.least
     ]

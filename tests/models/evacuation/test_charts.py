@@ -50,7 +50,7 @@ def test_the_published_means_of_the_condition_stand_beside_the_published_room_on
     given, first
 ) -> None:
     escapes = charts_of(EmergencyEvacuation(rng=1, **given))["escapes"]
-    table = [series for label, series in series_of(escapes).items() if "table 2" in label]
+    table = [series for label, series in series_of(escapes).items() if label == "Wu et al. 2024"]
     assert len(table) == (first is not None)
     assert all(series.dashed and first in series.points for series in table)
 
