@@ -227,7 +227,8 @@ class WatchedRule(Mind):
             value = ask.facts[name]
             word = shown_number(value) if isinstance(value, int | float) else str(value)
             texts = " ".join(message["content"] for message in ask.messages())
-            if value and not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", texts):
+            stated = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", texts)
+            if value is not None and (isinstance(value, bool) or not stated):
                 self._untold[ask.name, name] = None
         return answer
 

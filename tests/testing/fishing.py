@@ -217,6 +217,17 @@ class Untold(Fishing):
     classical_minds: ClassVar[Mapping[str, Callable[[str], Any]]] = {"default": Knowing}
 
 
+class Unequipped(Fisher):
+    def facts(self) -> dict[str, Any]:
+        return {**super().facts(), "boats": False}
+
+
+class UntoldFlag(Untold):
+    """Has a rule that reads a flag that no prompt shows."""
+
+    agents_are = Unequipped
+
+
 class Ended(Fishing):
     """Is over before it begins."""
 
