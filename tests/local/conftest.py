@@ -1,4 +1,4 @@
-"""The model in the box, for tests that really ask it; `make slow` fetches it before."""
+"""The default local model, for tests that really ask it; `make slow` fetches it before."""
 
 from collections.abc import Iterator
 

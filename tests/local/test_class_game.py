@@ -1,4 +1,4 @@
-"""A class game whose empty seats the model in the box plays."""
+"""A class game whose empty seats the default local model plays."""
 
 from pathlib import Path
 

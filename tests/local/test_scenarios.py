@@ -1,4 +1,4 @@
-"""Every scenario is played to its end by the model in the box, in every answer format.
+"""Every scenario is played to its end by the default local model, in every answer format.
 
 The runs in JSON are also replayed, and compared with their estimates. `make slow` plays five
 scenarios, two of them in all formats; `make long` plays the rest.

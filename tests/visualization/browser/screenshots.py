@@ -1,7 +1,7 @@
 """Pictures of the viewer for the README and the documentation: `make screenshots`.
 
 The runs have classical minds and fixed seeds, so that the pictures come out alike every time, but
-for that of the model in the box.
+for that of the language model on this machine.
 """
 
 import io
@@ -14,7 +14,13 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from sabm_mesa.models import registry
-from tests.visualization.browser.conftest import FLAGS, NETWORK, ROOT, Server, chromium_path
+from tests.visualization.browser.conftest import (
+    FLAGS,
+    NETWORK,
+    ROOT,
+    Server,
+    chromium_path,
+)
 from tests.visualization.browser.test_play import open_game, says, start
 
 FOLDER = ROOT / "docs" / "images"
@@ -44,7 +50,10 @@ def main(folder: Path = FOLDER) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as own, sync_playwright() as driver:
-        server = Server(Path(own), NETWORK)
+        folders = [Path(own) / "viewer", Path(own) / "class"]
+        for empty in folders:
+            empty.mkdir()
+        server, network = Server(folders[0]), Server(folders[1], NETWORK)
         browser = driver.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         try:
             for scheme in ("light", "dark"):
@@ -52,11 +61,12 @@ def main(folder: Path = FOLDER) -> None:
                 for name in SCENARIOS:
                     page = _scenario(browser, server, name, scheme, DESKTOP)
                     _keep(page, folder / f"{name}-{scheme}.png")
-            _class(browser, server, folder)
+            _class(browser, network, folder)
             _keep(_local(browser, server), folder / "local-light.png")
         finally:
             browser.close()
             server.close()
+            network.close()
 
 
 def _keep(page: Page, path: Path) -> None:
@@ -106,7 +116,7 @@ def _scenario(
 
 
 def _local(browser: Browser, server: Server) -> Page:
-    """The model in the box plays two rounds; its weights must be there."""
+    """The small model on this machine plays two rounds; its weights must be there."""
     page = _open(browser, server, "/scenario/kbc", "light", DESKTOP)
     page.get_by_role("button", name="Language model", exact=True).click()
     given = {"Number of players": "4", "Number of rounds": "2", "Seed": "4"}

@@ -1,4 +1,4 @@
-"""The model in the box plays in the viewer: no key, no server, one press on Play."""
+"""The default local model plays in the viewer: no key, no server, one press on Play."""
 
 import re
 from collections.abc import Callable
