@@ -10,6 +10,9 @@ import solara
 POLL_S = 0.1
 """Seconds between two checks of what a page shows."""
 
+LEAVE_S = 1.0
+"""Seconds that a page which closes waits for its check; the check may wait for the page itself."""
+
 
 def use_poll(look: Callable[[], object]) -> None:
     """Redraw the component when a value that other threads change has changed.
@@ -30,7 +33,15 @@ def use_poll(look: Callable[[], object]) -> None:
                 if latest.current() != seen.current:
                     redraw(lambda times: times + 1)
 
-        threading.Thread(target=poll, name="sabm-look", daemon=True).start()
-        return gone.set
+        polling = threading.Thread(target=poll, name="sabm-look", daemon=True)
+        polling.start()
+
+        def leave() -> None:
+            # A page that closes walks over its threads, so none of them may end meanwhile.
+            gone.set()
+            if threading.current_thread() is not polling:
+                polling.join(LEAVE_S)
+
+        return leave
 
     solara.use_effect(watch, [])
