@@ -99,7 +99,9 @@ def doctor(
     if as_json:
         say(export.readable_json({"fine": fine, "checks": [asdict(check) for check in done]}))
     else:
-        usable = "No problem found." if recording is None else "The recording can be used."
+        warned = ", ".join(check.name for check in done if check.state is State.WARNING)
+        usable = "No problem found" if recording is None else "The recording can be used"
+        usable += f"; see the warnings on {warned}." if warned else "."
         say(usable if fine else "Fix each problem in the list above.")
     if not fine:
         raise typer.Exit(1)

@@ -130,9 +130,10 @@ def report(runs: Runs, files: Sequence[Path]) -> str:
         *([f"Each round: {orders(first.phases)}"] if first.phases else []),
         *([f"At the end{mean}: {measures}"] if measures else []),
         *_early_ends(runs),
-        f"Spent: {in_words(total)}, {runs.wall_s:.1f} s",
     ]
-    if repeated := sum(runs.answers_repeated()):
+    repeated = sum(runs.answers_repeated())
+    lines.append(f"{'In all' if repeated else 'Spent'}: {in_words(total)}, {runs.wall_s:.1f} s")
+    if repeated:
         dollars = sum(runs.dollars_repeated())
         worth = ", of unknown price" if math.isnan(dollars) else f", worth ${dollars:.4f}"
         worth = worth if dollars else ""

@@ -23,7 +23,7 @@ from sabm_mesa.cli.options import (
     Settings,
     parameters_from,
 )
-from sabm_mesa.errors import KEY_VARIABLE, ParameterError
+from sabm_mesa.errors import KEY_VARIABLE, ParameterError, ReplayMismatch
 from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
@@ -77,12 +77,20 @@ def replay(
         )
     lines, checked = [], {"replayed": 0, "answers": 0, "rounds": 0}
     for command in commands:
+        changed = rerun.changed_file(command[0])
         with Progress(command[0].scenario, len(command)) as progress:
-            done = rerun.replay(
-                recording, [recorded.run for recorded in command], watch=progress.show
-            )
+            try:
+                done = rerun.replay(
+                    recording, [recorded.run for recorded in command], watch=progress.show
+                )
+            except ReplayMismatch as error:
+                if changed:
+                    raise ReplayMismatch(f"{error} {changed} has changed since.") from None
+                raise
         answers = done.answers_repeated()
         lines += [_verified(recorded, n) for recorded, n in zip(command, answers, strict=True)]
+        if changed:
+            lines.append(f"{changed} has changed since, without an effect on these runs.")
         checked["replayed"] += len(command)
         checked["answers"] += sum(answers)
         checked["rounds"] += sum(recorded.rounds for recorded in command)

@@ -69,4 +69,5 @@ def view(
             say(f"Hosts open {NETWORK.address}/host?key={host_key()}")
             say(f"People join at {NETWORK.address}/join")
 
+    say("Starting the viewer …", err=True)
     serve(host, port, path, open_browser=browser, ready=ready)

@@ -154,10 +154,16 @@ class Odd:
         return Section(number, title, [*self._written(entry, _ELEMENTS[entry]), *generated])
 
     def _written(self, entry: str, title: str) -> list[Block]:
-        """The text of an entry, which is missing without one."""
-        text = self._text(entry)
+        """The text of an entry, which is missing without one; the docstring may be the purpose."""
+        text = self._text(entry) or (self._docstring() if entry == "purpose" else [])
         self.missing += [] if text else [title]
         return text
+
+    def _docstring(self) -> list[Block]:
+        """The first paragraph that the author wrote about the class, or about its file."""
+        scenario = self._subject.scenario
+        words = paragraphs(vars(scenario).get("__doc__") or spec_sheet(scenario))
+        return [first] if (first := words.partition("\n\n")[0]) else []
 
     def _text(self, entry: str) -> list[Block]:
         text = self._texts.get(entry, "").strip()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
+from pathlib import Path
 from typing import Any
 
 from sabm_mesa.llm import Connection
@@ -28,11 +31,24 @@ def run_header(model: Any) -> RunHeader:
         minds=model.minds_in_use(),
         prompts={entry: digest for entry, (digest, _) in prompts.items()},
         texts=dict(prompts.values()),
-        versions=versions() | model.mind_versions(),
+        versions=run_versions(model),
         connection=_recorded_connection(model),
         model_columns=list(model.datacollector.model_reporters),
         agent_columns=["agent", *model.datacollector.agent_reporters],
         tags=model.tags,
+    )
+
+
+def run_versions(model: Any) -> dict[str, str]:
+    """Package → version, and SHA-256 of the files of the scenario and of minds."""
+    return versions() | file_version(type(model)) | model.mind_versions()
+
+
+def file_version(kind: type) -> dict[str, str]:
+    """Recorded file of a scenario → its SHA-256; empty for a scenario of an installed package."""
+    file = vars(kind).get("loaded_from", "")
+    return (
+        {file: hashlib.sha256(Path(inspect.getfile(kind)).read_bytes()).hexdigest()} if file else {}
     )
 
 

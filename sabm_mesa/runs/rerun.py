@@ -34,6 +34,7 @@ from sabm_mesa.minds.specs import (
 )
 from sabm_mesa.models import registry
 from sabm_mesa.models.base import OF_PROMPTS, SmartModel
+from sabm_mesa.models.entries import file_version
 from sabm_mesa.recording import RecordedRun, Recording, RunRecorder, load_runs
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.statistics import lost_answers, paid_for
@@ -283,6 +284,12 @@ def class_of(run: RecordedRun, scenario: type[SmartModel] | None = None) -> type
         raise RecordingError(
             f"{run.name} is a run of {run.scenario!r} ({run.model}): {error}"
         ) from error
+
+
+def changed_file(run: RecordedRun) -> str:
+    """The file of the scenario, if it has changed since the run was recorded; else ``""``."""
+    then, now = run.versions.get(run.file), file_version(class_of(run)).get(run.file)
+    return run.file if then and now and then != now else ""
 
 
 def lost_before(recorded: Sequence[RecordedRun], prices: str | Path | None) -> Usage:

@@ -22,6 +22,7 @@ from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import ParameterError, format_user_error
 from sabm_mesa.minds.specs import describe_deciders, describe_minds
 from sabm_mesa.models.base import close_models
+from sabm_mesa.models.entries import run_versions
 from sabm_mesa.recording import Recording
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.statistics import (
@@ -30,7 +31,6 @@ from sabm_mesa.recording.statistics import (
     mended_requests,
     origins,
 )
-from sabm_mesa.recording.store import versions
 
 if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
@@ -190,7 +190,7 @@ class Runs:
             "parameters": {k: v for k, v in first.parameters.items() if k != "rng"},
             "seeds": list(self.seeds),
             "minds": first.minds_in_use(),
-            "versions": versions() | first.mind_versions(),
+            "versions": run_versions(first),
             "prompts": first.book.digest({agent.persona for agent in first.population}),
             "wall_s": round(self.wall_s, 3),
             **dict(self.total()),

@@ -58,7 +58,9 @@ def test_all_that_is_looked_at_without_a_key_or_server(sabm: Sabm) -> None:
     assert found["folder"].startswith(f"ok {Path.cwd()} can be written")
     assert found["key"].startswith(f"warning {KEY_VARIABLE} is not set")
     assert found["endpoint"] == "ok not asked: there is no key and no --base-url"
-    assert outcome.out.endswith("No problem found.\n")
+    end = outcome.out.splitlines()[-1]
+    assert end.startswith("No problem found; see the warnings on ")
+    assert end.endswith("key.")
 
 
 def test_which_isolation_holds_for_minds_from_files(

@@ -192,6 +192,28 @@ def test_a_recording_runs_no_file_that_the_user_has_not_run(
         )
 
 
+def test_a_replay_says_that_the_file_has_changed(
+    sabm: Sabm, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(folder)
+    code = path.read_text("utf-8")
+    assert sabm("run", "own_ring.py", "--out", "out").status == 0
+    record = folder / "out" / "recording.sqlite"
+    assert "changed" not in sabm("replay", record, "--scenario", "own_ring.py").out
+
+    forgotten(monkeypatch, "own_ring")
+    path.write_text(code + "\n# a comment\n", "utf-8")
+    same = sabm("replay", record, "--scenario", "own_ring.py")
+    assert same.status == 0
+    assert same.out.endswith("own_ring.py has changed since, without an effect on these runs.\n")
+
+    forgotten(monkeypatch, "own_ring")
+    path.write_text(code.replace("(1 + len(said))", "(2 + len(said))"), "utf-8")
+    other = sabm("replay", record, "--scenario", "own_ring.py")
+    assert other.status == 1
+    assert one_line(other).endswith("own_ring.py has changed since.")
+
+
 @pytest.fixture
 def remembering(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder, in which commands remember the scenario files that were loaded."""

@@ -39,7 +39,7 @@ def test_it_listens_on_loopback_unless_told_otherwise(served, sabm):
     assert printed.out == (
         "The viewer is at http://localhost:8765/?key=secret (end it with Ctrl-C).\n"
     )
-    assert printed.err == ""
+    assert printed.err == "Starting the viewer …\n"
 
 
 def test_an_endpoint_can_be_named(served, sabm):

@@ -210,11 +210,12 @@ def test_a_description_does_not_depend_on_chance() -> None:
 
 def test_a_scenario_without_texts_says_what_is_missing() -> None:
     found = describe(Tiny)
-    assert found["odd_missing"][0] == "1 Purpose and patterns"
+    assert blocks(found, "Purpose and patterns")[0] == inspect.getdoc(Tiny)
+    assert found["odd_missing"][0] == "2 Entities, state variables, and scales"
     assert "4.2 Emergence" in found["odd_missing"]
     assert found["odd_missing"][-1] == "7 Submodels"
     text = as_markdown(found)
-    assert "Not written down: 1 Purpose and patterns; 2 Entities" in words(text)
+    assert "Not written down: 2 Entities" in words(text)
     assert "tiny.odd.toml beside the prompts" in words(text)
     assert "1. Phase `act`. Order: all decide at the same time" in text
     assert blocks(found, "Sensing")[1:] == [
@@ -239,9 +240,9 @@ def test_texts_beside_a_prompt_file_of_ones_own(tmp_path) -> None:
     assert blocks(found, "Purpose and patterns") == ["For 4 of tiny, at most 10."]
     assert blocks(found, "Sum") == ["All values."]
     assert ["sum", "the sum."] in blocks(found, "Observation")[1]
-    assert "1 Purpose and patterns" not in found["odd_missing"]
+    assert "7 Submodels" not in found["odd_missing"]
     texts.write_text('scenarios = ["other"]\npurpose = "Of another."')
-    assert "1 Purpose and patterns" in describe(Own)["odd_missing"]
+    assert "7 Submodels" in describe(Own)["odd_missing"]
     for wrong, line in [
         ('purpos = "x"', "unknown entry 'purpos'; known: purpose"),
         ("purpose = 1", "'purpose' must be text"),
