@@ -41,7 +41,8 @@ def run_header(model: Any) -> RunHeader:
 
 def run_versions(model: Any) -> dict[str, str]:
     """Package → version, and SHA-256 of the files of the scenario and of minds."""
-    return versions() | file_version(type(model)) | model.mind_versions()
+    minds: dict[str, str] = model.mind_versions()
+    return versions() | file_version(type(model)) | minds
 
 
 def file_version(kind: type) -> dict[str, str]:
