@@ -126,8 +126,8 @@ class Seat:
         self._changed = threading.Condition()
         self._holder: str | None = None
         self._last_holder, self._begin = "", 0
-        self._waiting: _OpenQuestion | None = None
-        self._turns: list[Turn] = []
+        self._asked: Question | None = None
+        self._turns: list[Question] = []
         self._last_answer = ""
 
     @property
@@ -141,19 +141,24 @@ class Seat:
         return bool(self._last_holder)
 
     @property
-    def question(self) -> Question | None:
-        """The question that waits for an answer."""
-        waiting = self._waiting
-        return None if waiting is None or waiting.answer is not None else waiting.question
+    def away(self) -> bool:
+        """Whether the seat is taken, and its page has been silent for a while."""
+        return self.taken and not self.pages and time.monotonic() - self.seen > AWAY_S
 
     @property
-    def turns(self) -> tuple[Turn, ...]:
+    def question(self) -> Question | None:
+        """The question that waits for an answer."""
+        asked = self._asked
+        return None if asked is None or asked.answer is not None else asked
+
+    @property
+    def turns(self) -> tuple[Question, ...]:
         """The finished questions, oldest first, without those to an earlier person at this seat."""
         with self._changed:
             return tuple(self._turns[self._begin :])
 
     def take(self, holder: str) -> bool:
-        """Take the seat; it may be the holder's already.
+        """Take the seat, unless another person has it.
 
         Args:
             holder: a secret of the one browser or terminal that takes the seat.
@@ -165,8 +170,7 @@ class Seat:
             if self._holder is None:
                 if self._last_holder and not same(self._last_holder, holder):
                     self._begin = len(self._turns)
-                self._holder = self._last_holder = holder
-                self._notify()
+                self.hand_over(holder)
         return self.held_by(holder)
 
     def held_by(self, holder: str) -> bool:
@@ -178,18 +182,13 @@ class Seat:
         """Give the seat to another device of the same person, who keeps the earlier answers."""
         with self._changed:
             self._holder = self._last_holder = holder
-            self._notify()
-
-    @property
-    def away(self) -> bool:
-        """Whether the seat is taken, and its page has been silent for a while."""
-        return self.taken and not self.pages and time.monotonic() - self.seen > AWAY_S
+            self.touch()
 
     def free(self) -> None:
         """Free the seat for the next visitor of its link."""
         with self._changed:
             self._holder = None
-            self._notify()
+            self.touch()
 
     def answer(
         self, holder: str, number: int, answer: str, reasoning: str = "", message: str = ""
@@ -214,8 +213,8 @@ class Seat:
         if self.paused:
             return Phrase("seat.paused")
         with self._changed:
-            question, waiting = self.question, self._waiting
-            if question is None or waiting is None or question.number != number:
+            question = self.question
+            if question is None or question.number != number:
                 return Phrase("seat.question_over")
             lines = [SPACE.sub(" ", replace_surrogates(t)).strip() for t in (reasoning, answer)]
             text = "\n".join(filter(None, lines)) if lines[1] else ""
@@ -223,40 +222,35 @@ class Seat:
                 question.ask.read(Reply(text))
             except InvalidAnswer as problem:
                 return _reason(question.ask.book, problem)
-            waiting.answer, self._last_answer = text, message
-            waiting.stir()
-            self._notify()
+            question.answer, self._last_answer = text, message
+            self.touch()
         return ""
 
     def skip(self) -> None:
         """Give up the waiting question, as if its time had run out."""
         with self._changed:
-            if (waiting := self._waiting) is not None:
-                waiting.skipped = True
-                waiting.stir()
+            if self._asked is not None:
+                self._asked.skipped = True
+                self.touch()
 
     def add_time(self, seconds: float) -> None:
         """Give more time for the waiting question, if there is a limit."""
         with self._changed:
-            if (waiting := self._waiting) is not None:
-                question = waiting.question
-                if question.held_s is not None:
-                    question.held_s += seconds
-                elif question.deadline is not None:
-                    question.deadline += seconds
-                waiting.stir()
-                self._notify()
+            if (asked := self._asked) is not None:
+                if asked.held_s is not None:
+                    asked.held_s += seconds
+                elif asked.deadline is not None:
+                    asked.deadline += seconds
+                self.touch()
 
     def pause(self, *, paused: bool) -> None:
         """Stop or restart the clock."""
         with self._changed:
-            if paused == self.paused:
-                return
-            self.paused = paused
-            if (waiting := self._waiting) is not None:
-                waiting.question.hold(held=paused)
-                waiting.stir()
-            self._notify()
+            if paused != self.paused:
+                self.paused = paused
+                if self._asked is not None:
+                    self._asked.hold(held=paused)
+                self.touch()
 
     async def ask(self, ask: Ask) -> Reply:
         """Ask the person at the seat, and wait for the answer; the engine does it.
@@ -264,42 +258,41 @@ class Seat:
         Returns:
             The answer; an abstention when there was none within the time limit.
         """
-        started = time.monotonic()
-        limit = self.time_limit_s
-        deadline = None if limit is None else started + limit
-        question = Question(len(self._turns), ask, deadline)
-        waiting = _OpenQuestion(question, asyncio.get_running_loop())
+        asked = Question(len(self._turns), ask)
+        if self.time_limit_s is not None:
+            asked.deadline = asked.asked_at + self.time_limit_s
         with self._changed:
-            question.hold(held=self.paused)
-            self._waiting = waiting
-            self._notify()
+            asked.hold(held=self.paused)
+            self._asked = asked
+            self.touch()
         stopped = False
         try:
-            while waiting.answer is None and not waiting.skipped and question.remaining_s != 0:
-                waiting.stirred.clear()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(question.runs_out_in_s):
-                        await waiting.stirred.wait()
+            while True:
+                version = self.version
+                if asked.answer is not None or asked.skipped or asked.remaining_s == 0:
+                    break
+                await self.changed_from(version, asked.runs_out_in_s)
         except asyncio.CancelledError:
             stopped = True
         with self._changed:  # so that no message is taken that the answer lacks
-            self._close(waiting, stopped=stopped)
-        if stopped and waiting.answer is None:
-            raise asyncio.CancelledError  # what a person has answered is recorded before it stops
-        if waiting.answer is None:
-            allowed = None if question.deadline is None else question.deadline - started
-            spent = time.monotonic() - started if waiting.skipped else allowed
-            waited = round(spent or 0.0, 6)
-            return Reply("", latency_s=waited, finish_reason=ABSTAINED)
-        latency = time.monotonic() - started
-        return Reply(waiting.answer, latency_s=latency, stopped=stopped)
+            self._asked = None
+            if not stopped or asked.answer is not None:
+                self._turns.append(asked)
+            self.touch()
+        if asked.answer is not None:  # it is recorded before a run stops
+            return Reply(asked.answer, latency_s=asked.open_s, stopped=stopped)
+        if stopped:
+            raise asyncio.CancelledError
+        allowed = None if asked.deadline is None else asked.deadline - asked.asked_at
+        spent = asked.open_s if asked.skipped else allowed
+        return Reply("", latency_s=round(spent or 0.0, 6), finish_reason=ABSTAINED)
 
     def remember(self, ask: Ask, reply: Reply) -> None:
         """Add a question that was finished before the game was continued."""
         answer = None if reply.finish_reason == ABSTAINED else str(reply.answer)
         with self._changed:
-            self._turns.append(Turn(ask, answer))
-            self._notify()
+            self._turns.append(Question(len(self._turns), ask, answer=answer))
+            self.touch()
 
     def wait(self, version: int) -> int:
         """Wait until something changes at the seat.
@@ -311,18 +304,17 @@ class Seat:
             self._changed.wait_for(lambda: self.version != version)
             return self.version
 
-    async def changed_from(self, version: int, timeout_s: float) -> None:
-        """Wait until something changes at the seat, on the loop of a server."""
+    async def changed_from(self, version: int, timeout_s: float | None) -> None:
+        """Wait until something changes at the seat, on any event loop."""
         waker = asyncio.get_running_loop(), asyncio.Event()
         with self._changed:
             if self.version != version:
                 return
             self._wakers.append(waker)
         try:
-            async with asyncio.timeout(timeout_s):
-                await waker[1].wait()
-        except TimeoutError:
-            pass
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await waker[1].wait()
         finally:
             with self._changed:
                 self._wakers.remove(waker)
@@ -330,30 +322,16 @@ class Seat:
     def touch(self) -> None:
         """Announce a change that is visible at the seat, such as the end of the game."""
         with self._changed:
-            self._notify()
-
-    def _close(self, waiting: _OpenQuestion, *, stopped: bool) -> None:
-        """End the question: later answers are refused, and a given answer counts.
-
-        It is added to the turns, unless the run was stopped without an answer.
-        """
-        with self._changed:
-            self._waiting = None
-            if not stopped or waiting.answer is not None:
-                self._turns.append(Turn(waiting.question.ask, waiting.answer))
-            self._notify()
-
-    def _notify(self) -> None:
-        self.version += 1
-        self._changed.notify_all()
-        for loop, event in self._wakers:
-            with suppress(RuntimeError):  # the server has ended
-                loop.call_soon_threadsafe(event.set)
+            self.version += 1
+            self._changed.notify_all()
+            for loop, event in self._wakers:
+                with suppress(RuntimeError):  # the server has ended
+                    loop.call_soon_threadsafe(event.set)
 
 
 @dataclass(slots=True)
 class Question:
-    """A question that waits for an answer.
+    """A question at a seat.
 
     Attributes:
         number: its number at this seat, from 0.
@@ -361,18 +339,28 @@ class Question:
         deadline: the end of its time, on the clock of `time.monotonic`; None without a limit.
         held_s: the remaining seconds when the clock was stopped; None while it runs.
         asked_at: when it was asked, on that clock.
+        answer: the given answer; None before it, and when there was none in time.
+        skipped: whether the host has given it up.
     """
 
     number: int
     ask: Ask
-    deadline: float | None
+    deadline: float | None = None
     held_s: float | None = None
     asked_at: float = field(default_factory=time.monotonic)
+    answer: str | None = None
+    skipped: bool = False
 
     @property
     def text(self) -> tuple[str, str]:
-        """The scenario text and the question that the person reads."""
-        return text_of(self.ask)
+        """The scenario text and the question, without the form in which a model answers.
+
+        A person fills in fields, or is asked line by line, with instructions on what to enter.
+        """
+        system, question = self.ask.question
+        form = re.escape(self.ask.book.form(self.ask.spec, self.ask.answer_format))
+        # What stands behind it on its line is about the form too.
+        return system, re.sub(f"{form}.*", "", question).strip()
 
     @property
     def remaining_s(self) -> float | None:
@@ -393,56 +381,10 @@ class Question:
 
     def hold(self, *, held: bool) -> None:
         """Stop or restart the clock; without a limit there is none."""
-        if self.deadline is None or held == (self.held_s is not None):
-            return
-        if held:
+        if self.deadline is not None and held:
             self.held_s = self.remaining_s
-        else:
-            self.deadline, self.held_s = time.monotonic() + (self.held_s or 0.0), None
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A question that is over.
-
-    Attributes:
-        ask: the ask.
-        answer: the given answer; None when the time was up.
-    """
-
-    ask: Ask
-    answer: str | None
-
-    @property
-    def text(self) -> tuple[str, str]:
-        """The scenario text and the question that the person read."""
-        return text_of(self.ask)
-
-
-@dataclass(slots=True)
-class _OpenQuestion:
-    """A question, and the event that the engine waits for."""
-
-    question: Question
-    loop: asyncio.AbstractEventLoop
-    stirred: asyncio.Event = field(default_factory=asyncio.Event)
-    answer: str | None = None
-    skipped: bool = False
-
-    def stir(self) -> None:
-        """Wake the engine, from any thread."""
-        self.loop.call_soon_threadsafe(self.stirred.set)
-
-
-def text_of(ask: Ask) -> tuple[str, str]:
-    """The scenario text and the question, without the form in which a language model answers.
-
-    A person fills in fields, or is asked line by line, with instructions on what to enter.
-    """
-    system, question = ask.question
-    form = re.escape(ask.book.form(ask.spec, ask.answer_format))
-    # What stands behind it on its line is about the form too.
-    return system, re.sub(f"{form}.*", "", question).strip()
+        elif self.held_s is not None:
+            self.deadline, self.held_s = time.monotonic() + self.held_s, None
 
 
 def _reason(book: PromptBook, problem: InvalidAnswer) -> str:
@@ -463,14 +405,17 @@ def _phrase_of(problem: InvalidAnswer) -> Phrase | None:
 
 def new_word() -> str:
     """A word that can be read out and is hard to guess: one of 1.7 thousand million."""
-    syllables = (secrets.choice(_CONSONANTS) + secrets.choice(_VOWELS) for _ in range(5))
-    return "".join(syllables)
-
-
-_CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
+    return "".join(secrets.choice(letters) for letters in 5 * ("bdfgklmnprstvz", "aeiou"))
 
 
 # The form of an answer.
+
+
+Shown = tuple[tuple[str, tuple[str, ...]], ...]
+_SCIENTIFIC = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,2}")
+"""A number such as ``1e2``, which browsers accept as input."""
+_CHOSEN = "#"
+"""The path of the choice between models that have no field to tell them apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,22 +423,44 @@ class Input:
     """One input of the form for an answer.
 
     Attributes:
-        path: its label in the plain text of the answer; ``""`` of an answer that is this value.
+        path: its place in the JSON of the answer, with dots; ``""`` of an answer that is this
+            value.
         kind: ``"number"``, ``"choice"``, ``"several"`` (any of the options), ``"list"`` (values
             with commas between them) or ``"text"``.
-        label: what to enter, in a few words.
-        spec: its spec.
-        options: the options of a choice.
+        spec: the legal values.
         when: inputs that must be filled in before it, each with the values for which it is
             shown.
+        values: the JSON values of the options of a pydantic field.
     """
 
     path: str
     kind: str
-    label: str
     spec: AnswerSpec
-    options: tuple[str, ...] = ()
-    when: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    when: Shown = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of a choice."""
+        return self.spec.options if isinstance(self.spec, Choice) else ()
+
+    @property
+    def label(self) -> str:
+        """Instructions in a few words: the name of the field and its legal values."""
+        name = self.path.removesuffix(_CHOSEN).strip(".").replace("_", " ").replace(".", ": ")
+        spec, takes = self.spec, None
+        if isinstance(spec, Number):
+            key = "form.integer" if spec.integer else "form.number"
+            key += "_from" if math.isfinite(spec.low) else ""
+            key += "_to" if math.isfinite(spec.high) else ""
+            takes = Phrase(key, low=f"{spec.low:.15g}", high=f"{spec.high:.15g}")
+        elif isinstance(spec, Text) and not name:
+            key = "your_words" if spec.numbers else "your_words_without_digits"
+            return Phrase(f"form.{'your_words_or_nothing' if spec.optional else key}")
+        if not name:
+            return Phrase("form.your_choice") if takes is None else takes.capitalize()
+        name = name.capitalize()
+        return name if takes is None else Phrase("form.named", name=name, takes=takes)
 
     def is_asked(self, given: Mapping[str, str]) -> bool:
         """Whether it is shown, given the earlier values."""
@@ -506,7 +473,7 @@ class Input:
             extra["step"] = 1 if spec.integer else "any"
             ends = {"low": spec.low, "high": spec.high}
             extra |= {name: end for name, end in ends.items() if math.isfinite(end)}
-        if self.kind == "text" and isinstance(spec, Text):
+        elif self.kind == "text" and isinstance(spec, Text):
             extra["max_words"] = spec.max_words
         return {
             "path": self.path,
@@ -517,12 +484,25 @@ class Input:
             **extra,
         }
 
+    def value(self, text: str) -> Any:
+        """The value of an entered text, as JSON; pydantic converts or refuses what is left."""
+        if self.kind in {"several", "list"}:
+            return [self._one(entry.strip()) for entry in text.split(",") if entry.strip()]
+        return self._one(text)
+
+    def _one(self, text: str) -> Any:
+        if isinstance(self.spec, Number):
+            with suppress(InvalidAnswer):
+                number = Number(-math.inf, math.inf).read_text(_plain_number(text))
+                return int(number) if number.is_integer() else number
+        return self.values.get(text, text)
+
 
 def inputs_of(spec: AnswerSpec) -> list[Input]:
     """The inputs of the form for an answer; a pydantic model has one for each field."""
     if isinstance(spec, Structured):
         return list(_inputs(spec, spec.schema(), "", ()))
-    return [_leaf(spec, "", ())]
+    return [Input("", _kind(spec), spec)]
 
 
 def text_from(spec: AnswerSpec, given: Mapping[str, str]) -> str:
@@ -531,142 +511,70 @@ def text_from(spec: AnswerSpec, given: Mapping[str, str]) -> str:
     Args:
         given: path → value; several options are separated by commas.
     """
-    if isinstance(spec, Structured):
-        return json.dumps(_json_from(spec, spec.schema(), "", given), ensure_ascii=False)
-    value = SPACE.sub(" ", given.get("", "")).strip()
-    return _plain_number(value) if isinstance(spec, Number) else value
-
-
-_SCIENTIFIC = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,2}")
-"""A number such as ``1e2``, which browsers accept as input."""
-_CHOSEN = "#"
-"""The path of the choice between models that have no field to tell them apart."""
+    texts = {path: SPACE.sub(" ", text).strip() for path, text in given.items()}
+    if not isinstance(spec, Structured):
+        value = texts.get("", "")
+        return _plain_number(value) if isinstance(spec, Number) else value
+    answer: dict[str, Any] = {}
+    for field_ in inputs_of(spec):
+        if field_.is_asked(texts):
+            *parents, name = field_.path.split(".")
+            place = answer
+            for parent in parents:
+                place = place.setdefault(parent, {})
+            if name != _CHOSEN:
+                place[name] = field_.value(texts.get(field_.path, ""))
+    return json.dumps(answer, ensure_ascii=False)
 
 
 def _plain_number(value: str) -> str:
     return format(Decimal(value), "f") if _SCIENTIFIC.fullmatch(value) else value
 
 
-def _alternatives(spec: Structured, schema: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The field that tells the models of a union apart, and name → schema of each."""
-    options = [spec.resolved(option) for option in schema["anyOf"]]
-    options = [option for option in options if option.get("type") != "null"]
-    tags = [
-        {name for name, part in option.get("properties", {}).items() if "const" in part}
-        for option in options
-    ]
-    tag = min(set.intersection(*tags), default=_CHOSEN)
-    names = [
-        str(option["properties"][tag]["const"]) if tag != _CHOSEN else str(number)
-        for number, option in enumerate(options, 1)
-    ]
-    return tag, dict(zip(names, options, strict=True))
-
-
-def _inputs(
-    spec: Structured,
-    schema: dict[str, Any],
-    path: str,
-    when: tuple[tuple[str, tuple[str, ...]], ...],
-) -> Iterator[Input]:
+def _inputs(spec: Structured, schema: dict[str, Any], path: str, when: Shown) -> Iterator[Input]:
     schema, below = spec.resolved(schema), f"{path}." if path else ""
     if "anyOf" in schema:
-        tag, options = _alternatives(spec, schema)
-        if len(options) > 1:
-            choice = Choice(tuple(options))
-            yield Input(below + tag, "choice", _label(path, None), choice, choice.options, when)
-        for name, option in options.items():
-            shown = (*when, (below + tag, (name,))) if len(options) > 1 else when
-            yield from _inputs(spec, option, path, shown)
+        options = [spec.resolved(option) for option in schema["anyOf"]]
+        options = [option for option in options if option.get("type") != "null"]
+        if len(options) == 1:
+            yield from _inputs(spec, options[0], path, when)
+            return
+        fields = [option.get("properties", {}) for option in options]
+        tags = [{name for name, part in each.items() if "const" in part} for each in fields]
+        tag = min(set.intersection(*tags), default=_CHOSEN)
+        names = [str(each.get(tag, {}).get("const", i)) for i, each in enumerate(fields, 1)]
+        yield Input(below + tag, "choice", Choice(tuple(names)), when)
+        for name, option in zip(names, options, strict=True):
+            parts = _inputs(spec, option, path, (*when, (below + tag, (name,))))
+            yield from (part for part in parts if part.path != below + tag)
     elif schema.get("type") == "object":
         for name, part in schema.get("properties", {}).items():
             yield from _inputs(spec, part, below + name, when)
-    elif schema.get("type") == "array" and "enum" in (item := spec.resolved(schema["items"])):
-        several = Choice(tuple(map(str, item["enum"])))
-        yield Input(path, "several", _label(path, None), several, several.options, when)
     elif schema.get("type") == "array":
-        yield Input(path, "list", _label(path, None), Text(), (), when)
-    elif "const" not in schema:
-        yield _leaf(_spec_of(schema), path, when)
+        leaf, values = _leaf(spec.resolved(schema["items"]))
+        yield Input(path, "several" if values else "list", leaf, when, values)
+    else:
+        leaf, values = _leaf(schema)
+        yield Input(path, _kind(leaf), leaf, when, values)
 
 
-def _spec_of(schema: dict[str, Any]) -> AnswerSpec:
-    """The spec of one field."""
-    if "enum" in schema:
-        return Choice(tuple(map(str, schema["enum"])))
-    match schema.get("type"):
-        case "integer" | "number" as kind:
-            low, high = bounds(schema)
-            ends = (-math.inf if low is None else low, math.inf if high is None else high)
-            return Number(*ends, integer=kind == "integer")
-        case "boolean":
-            return Choice(("yes", "no"))
-    return Text()
+def _kind(spec: AnswerSpec) -> str:
+    return {Number: "number", Choice: "choice"}.get(type(spec), "text")
 
 
-def _json_from(
-    spec: Structured, schema: dict[str, Any], path: str, given: Mapping[str, str]
-) -> Any:
-    """The value of a field as JSON, from the texts of the inputs."""
-    schema, below = spec.resolved(schema), f"{path}." if path else ""
-    value = SPACE.sub(" ", given.get(path, "")).strip()
-    if "const" in schema:
-        return schema["const"]
-    if "anyOf" in schema:
-        tag, options = _alternatives(spec, schema)
-        chosen = given.get(below + tag, "") if len(options) > 1 else next(iter(options))
-        return _json_from(spec, options[chosen], path, given) if chosen in options else None
-    if "enum" in schema:
-        return next((option for option in schema["enum"] if str(option) == value), value)
-    match schema.get("type"):
-        case "object":
-            parts = schema.get("properties", {})
-            return {name: _json_from(spec, parts[name], below + name, given) for name in parts}
-        case "array":
-            entries = [entry.strip() for entry in value.split(",") if entry.strip()]
-            return [_json_from(spec, schema["items"], "", {"": entry}) for entry in entries]
-        case "integer" | "number":
-            number = Number(-math.inf, math.inf)
-            with suppress(InvalidAnswer):
-                read = number.read_text(_plain_number(value))
-                return int(read) if read.is_integer() else read
-        case "boolean":
-            return value == "yes"
-    return value
-
-
-def _leaf(spec: AnswerSpec, path: str, when: tuple[tuple[str, tuple[str, ...]], ...]) -> Input:
-    if isinstance(spec, Number):
-        key = "form.integer" if spec.integer else "form.number"
-        ends = {"low": f"{spec.low:.15g}", "high": f"{spec.high:.15g}"}
-        key += "_from" if math.isfinite(spec.low) else ""
-        key += "_to" if math.isfinite(spec.high) else ""
-        return Input(path, "number", _label(path, Phrase(key, **ends)), spec, (), when)
-    if isinstance(spec, Choice):
-        return Input(path, "choice", _label(path, None), spec, spec.options, when)
-    digits = not isinstance(spec, Text) or spec.numbers
-    if not _name(path):
-        key = "your_words" if digits else "your_words_without_digits"
-        if isinstance(spec, Text) and spec.optional:
-            key = "your_words_or_nothing"
-        return Input(path, "text", Phrase(f"form.{key}"), spec, (), when)
-    key = "words" if digits else "words_without_digits"
-    return Input(
-        path, "text", _label(path, None if digits else Phrase(f"form.{key}")), spec, (), when
-    )
-
-
-def _label(path: str, wording: Phrase | None) -> str:
-    """A label: the name of a field, and its legal values."""
-    name = _name(path)
-    if not name:
-        return Phrase("form.your_choice") if wording is None else wording.capitalize()
-    return name if wording is None else Phrase("form.named", name=name, takes=wording)
-
-
-def _name(path: str) -> str:
-    """The name of a field; ``""`` of an answer that is one value."""
-    return path.removesuffix(_CHOSEN).strip(".").replace("_", " ").replace(".", ": ").capitalize()
+def _leaf(schema: dict[str, Any]) -> tuple[AnswerSpec, dict[str, Any]]:
+    """The spec of one value, and the legal values of a choice by their texts."""
+    kind = schema.get("type")
+    values: dict[str, Any] = {"yes": True, "no": False} if kind == "boolean" else {}
+    if options := schema.get("enum", [schema["const"]] if "const" in schema else []):
+        values = {str(option): option for option in options}
+    if values:
+        return Choice(tuple(values)), values
+    if kind in {"integer", "number"}:
+        low, high = bounds(schema)
+        ends = (-math.inf if low is None else low, math.inf if high is None else high)
+        return Number(*ends, integer=kind == "integer"), {}
+    return Text(), {}
 
 
 def same(secret: str, given: str) -> bool:

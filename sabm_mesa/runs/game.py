@@ -9,7 +9,6 @@ file beside it, which only its owner can read.
 
 from __future__ import annotations
 
-import json
 import logging
 import secrets
 import threading
@@ -22,6 +21,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from weakref import WeakSet
 
+from pydantic import BaseModel, Field
+
 from sabm_mesa.core.engine import WIND_UP_S
 from sabm_mesa.core.parameters import check_choice, check_float, check_int
 from sabm_mesa.core.phrases import Phrase
@@ -30,7 +31,6 @@ from sabm_mesa.llm import Connection
 from sabm_mesa.minds.human import HUMAN, HumanMind, Seat, same
 from sabm_mesa.minds.specs import (
     CLASSICAL,
-    Minds,
     is_by_class,
     is_language_model,
     map_minds,
@@ -102,7 +102,8 @@ class Game:
     ) -> None:
         limit = None if time_limit_s is None else check_float("the time limit", time_limit_s, 0.001)
         people = HumanMind()
-        minds = _with_seats(parameters.pop("minds", HUMAN), people)
+        minds = parameters.pop("minds", HUMAN)
+        minds = map_minds(minds, lambda spec: people if spec == HUMAN else spec)
         self._sit_down(scenario(**parameters, minds=minds), people, limit, stand_in)
 
     def _sit_down(
@@ -111,12 +112,12 @@ class Game:
         people: HumanMind,
         limit: float | None,
         stand_in: str,
-        tokens: Mapping[str, str] = MappingProxyType({}),
+        tokens: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
         self.model, self.stand_in = model, stand_in
         persons = [agent for agent in model.population if agent.mind.spec == HUMAN]
         self.seats = {
-            agent.unique_id: Seat(agent.unique_id, limit, tokens.get(str(agent.unique_id), ""))
+            agent.unique_id: Seat(agent.unique_id, limit, tokens.get(agent.unique_id, ""))
             for agent in persons
         }
         if not self.seats:
@@ -161,11 +162,7 @@ class Game:
         self._tell()
 
     def stop(self, why: str = ENDED_BEFORE) -> None:
-        """End the game, from any thread, started or not.
-
-        Args:
-            why: the problem of a game that was not started.
-        """
+        """End the game, from any thread; `why` is the problem of one that was not started."""
         with self._lock:
             if self.status == "open":
                 self._end(why)
@@ -173,11 +170,7 @@ class Game:
         self._going_on.set()
 
     def pause(self, *, paused: bool) -> None:
-        """Stop all clocks, so that no answer is taken and no round begins, or restart them.
-
-        Args:
-            paused: whether to stop them.
-        """
+        """Stop all clocks, so that no answer is taken and no round begins, or restart them."""
         self.paused = paused
         if paused:
             self._going_on.clear()
@@ -187,11 +180,7 @@ class Game:
             seat.pause(paused=paused)
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait until a started game is over, and return whether it is.
-
-        Args:
-            timeout_s: the longest wait in seconds; None for no limit.
-        """
+        """Wait until a started game is over, for at most `timeout_s`; return whether it is."""
         over = self._over.wait(timeout_s)
         if over and self._thread is not None:
             self._thread.join(timeout_s)
@@ -251,11 +240,7 @@ class Game:
         return any(is_language_model(spec) for spec in (*specs, self.stand_in))
 
     def vote(self, seat: Seat, suspect: int) -> str:
-        """Record a person's guess of who was a machine, after the game.
-
-        Args:
-            seat: the person's seat.
-            suspect: the agent; 0 for nobody.
+        """Record a person's guess after the game: the agent that was a machine; 0 for nobody.
 
         Returns:
             Why it was refused; ``""`` when it was accepted.
@@ -355,14 +340,18 @@ class Game:
         """Save the links and settings, which a restart would lose, before anybody is asked."""
         if (file := self._seats_file()) is None:
             return
-        limit = next(iter(self.seats.values())).time_limit_s
-        tokens = {str(agent): seat.token for agent, seat in self.seats.items()}
-        words = {str(agent): seat.word for agent, seat in self.seats.items()}
-        kept: dict[str, Any] = {"time_limit_s": limit, "public": self.public}
-        kept |= {"seats": tokens, "words": words}
-        kept |= {"stand_in": self.stand_in, "ranked": self.ranked, "results": self.results}
-        kept |= {"code": "" if self.session is None else self.session.code}
-        write_text_file(file, json.dumps(kept), 0o600)
+        seats = self.seats.values()
+        kept = _SeatsFile(
+            time_limit_s=next(iter(seats)).time_limit_s,
+            stand_in=self.stand_in,
+            public=self.public,
+            ranked=self.ranked,
+            results=self.results,
+            code="" if self.session is None else self.session.code,
+            seats={seat.agent: seat.token for seat in seats},
+            words={seat.agent: seat.word for seat in seats},
+        )
+        write_text_file(file, kept.model_dump_json(), 0o600)
 
     def forget_seats(self) -> None:
         """Remove the seat file: after a restart of the server the links are invalid."""
@@ -372,31 +361,37 @@ class Game:
 
     def _seats_file(self) -> Path | None:
         recorder = self.model.replaying or self.model.recorder
-        return None if recorder.path is None else _seats_of(recorder.path, recorder.run)
+        return None if recorder.path is None else _SeatsFile.of(recorder.path, recorder.run)
 
 
-def _seats_of(recording: Path, run: int) -> Path:
-    return recording.with_name(f"{recording.name}.{run}.seats.json")
+class _SeatsFile(BaseModel):
+    """The links to the seats of a game, and its settings."""
 
+    time_limit_s: float | None = Field(default=None, ge=0.001)
+    stand_in: str = ""
+    public: tuple[str, ...] = ()
+    ranked: bool = False
+    results: bool = False
+    code: str = ""
+    seats: dict[int, str] = {}
+    words: dict[int, str] = {}
 
-def _read_seats(recording: Path, run: int) -> dict[str, Any]:
-    """The content of the seat file of a game; empty when the file is missing."""
-    file = _seats_of(recording, run)
-    try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        limit, seats = kept["time_limit_s"], kept["seats"]
-        fits = limit is None or check_float("the time limit", limit, 0.001)
-        fits = fits and all(isinstance(name, str) for name in kept["public"])
-        texts = [*seats.values(), *kept["words"].values(), kept["stand_in"], kept["code"]]
-        if fits and all(isinstance(text, str) for text in texts):
-            return dict(kept)
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, SabmError):
-        pass
-    raise RecordingError(
-        f"{file} cannot be read: delete it, and the seats of the game get new links."
-    )
+    @staticmethod
+    def of(recording: Path, run: int) -> Path:
+        return recording.with_name(f"{recording.name}.{run}.seats.json")
+
+    @classmethod
+    def read(cls, recording: Path, run: int) -> _SeatsFile | None:
+        """The content of the file; None when it is missing."""
+        file = cls.of(recording, run)
+        try:
+            return cls.model_validate_json(file.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            raise RecordingError(
+                f"{file} cannot be read: delete it, and the seats of the game get new links."
+            ) from None
 
 
 class ContinuedGame(Game):
@@ -434,26 +429,23 @@ class ContinuedGame(Game):
             )
         if run.finished:
             raise RecordingError(f"{run.name} is finished: a finished game cannot be continued.")
-        kept = _read_seats(run.path, run.run)
-        people, stand_in = HumanMind(), kept.get("stand_in", "")
-        if stand_in:
-            check(stand_in)
-        opened_here = Recording(run.path) if recording is None else None
+        kept = _SeatsFile.read(run.path, run.run) or _SeatsFile(time_limit_s=time_limit_s)
+        if kept.stand_in:
+            check(kept.stand_in)
+        people = HumanMind()
+        opened = recording or Recording(run.path)
         try:
-            opened = recording or opened_here
-            assert opened is not None
             (model,) = resume_models(opened, [run], connection, minds={HUMAN: people})
-            limit = kept.get("time_limit_s", time_limit_s)
-            self._sit_down(model, people, limit, stand_in, kept.get("seats", {}))
+            self._sit_down(model, people, kept.time_limit_s, kept.stand_in, kept.seats)
         except BaseException:
-            if opened_here is not None:
-                opened_here.close()
+            if recording is None:
+                opened.close()
             raise
-        self._recording, self.code = opened_here, kept.get("code", "")
-        self.ranked, self.results = bool(kept.get("ranked")), bool(kept.get("results"))
+        self._recording = None if recording else opened
+        self.code, self.ranked, self.results = kept.code, kept.ranked, kept.results
         for agent, seat in self.seats.items():
-            seat.word = kept.get("words", {}).get(str(agent), seat.word)
-        self.public = tuple(name for name in kept.get("public", ()) if name in model.columns())
+            seat.word = kept.words.get(agent, seat.word)
+        self.public = tuple(name for name in kept.public if name in model.columns())
 
 
 class ScoreSoFar(NamedTuple):
@@ -483,9 +475,6 @@ class ClassSession:
         code: the code; a new one, of six letters, when empty.
         recording: the recording of continued games.
 
-    Attributes:
-        games: the games.
-        code: the code.
     """
 
     def __init__(
@@ -535,9 +524,6 @@ class ClassSession:
     def join(self, holder: str) -> tuple[Game, Seat] | None:
         """Take the next free seat, or find the seat that the holder already has.
 
-        Args:
-            holder: a secret of the browser.
-
         Returns:
             The game and the seat; None when no seat is free.
         """
@@ -545,7 +531,8 @@ class ClassSession:
             for game, seat in self.seats:
                 if seat.held_by(holder):
                     return game, seat
-            for game in sorted((g for g in self.games if g.status != "over"), key=_n_taken):
+            going_on = (game for game in self.games if game.status != "over")
+            for game in sorted(going_on, key=lambda g: sum(s.taken for s in g.seats.values())):
                 free = (s for s in game.seats.values() if not s.taken and not game.has_left(s))
                 for seat in free:
                     if seat.take(holder):
@@ -553,11 +540,7 @@ class ClassSession:
         return None
 
     def come_back(self, holder: str, word: str) -> tuple[Game, Seat] | None:
-        """Give a person on another device the seat back.
-
-        Args:
-            holder: a secret of the browser.
-            word: the word of the seat.
+        """Give a person on another device the seat back, by its word.
 
         Returns:
             The game and the seat; None when no taken seat has the word.
@@ -581,10 +564,6 @@ class ClassSession:
             seat.touch()
 
 
-def _n_taken(game: Game) -> int:
-    return sum(seat.taken for seat in game.seats.values())
-
-
 class Games:
     """The games of one process, by the secrets of the browsers that may see them."""
 
@@ -594,11 +573,7 @@ class Games:
         self._ever: WeakSet[Game] = WeakSet()
 
     def add(self, host: str, game: Game) -> None:
-        """Keep a new game.
-
-        Args:
-            host: the secret of the browser that may see its links.
-            game: the game.
+        """Keep a new game; the browser with the secret `host` may see its links.
 
         Raises:
             RunError: when the maximum number of games is still running.
@@ -611,8 +586,10 @@ class Games:
                 if old is None:
                     raise RunError(f"{MOST_GAMES} games are going on: end one of them first.")
                 del self._games[old]
-            for before in [past for past in self._games if _same_seats(past, game)]:
-                del self._games[before]  # it is over: no run has two writers
+            tokens = {seat.token for seat in game.seats.values()}
+            for before in list(self._games):
+                if tokens & {seat.token for seat in before.seats.values()}:
+                    del self._games[before]  # it is over: no run has two writers
             self._games[game] = [host]
             self._ever.add(game)
         if old is not None:
@@ -621,7 +598,11 @@ class Games:
     def of(self, host: str) -> list[Game]:
         """The games of a host, newest first."""
         with self._lock:
-            return [game for game, hosts in reversed(self._games.items()) if _among(host, hosts)]
+            return [
+                game
+                for game, hosts in reversed(self._games.items())
+                if any(same(known, host) for known in hosts)
+            ]
 
     def of_others(self, host: str) -> list[Game]:
         """The games of other hosts, newest first."""
@@ -630,12 +611,7 @@ class Games:
             return [game for game in reversed(self._games) if game not in mine]
 
     def share(self, host: str, game: Game) -> None:
-        """Show a game and its links to another browser of its host.
-
-        Args:
-            host: the secret of the browser.
-            game: the game; a closed one is ignored.
-        """
+        """Show a game and its links to another browser of its host; ignore a closed game."""
         with self._lock:
             if game in self._games:
                 self._games[game].append(host)
@@ -650,11 +626,7 @@ class Games:
         return None
 
     def session(self, code: str) -> ClassSession | None:
-        """The class behind a code.
-
-        Args:
-            code: the code, in capital or small letters.
-        """
+        """The class behind a code, in capital or small letters."""
         with self._lock:
             sessions = {game.session for game in self._games}
         given = code.strip().upper()
@@ -679,10 +651,6 @@ class Games:
         deadline = time.monotonic() + WIND_UP_S
         for game in games:
             game.join(max(0.0, deadline - time.monotonic()))
-
-
-def _same_seats(one: Game, other: Game) -> bool:
-    return bool({s.token for s in one.seats.values()} & {s.token for s in other.seats.values()})
 
 
 def with_others(
@@ -736,10 +704,6 @@ def agents_by_class(scenario: type[SmartModel], parameters: Mapping[str, Any]) -
 
     The scenario determines it, so a model is created to count them.
 
-    Args:
-        scenario: the model class.
-        parameters: its parameters without the minds.
-
     Raises:
         UsageError: for parameters that cannot be used.
     """
@@ -748,13 +712,3 @@ def agents_by_class(scenario: type[SmartModel], parameters: Mapping[str, Any]) -
     return {
         agent_class.__name__: counted[agent_class.__name__] for agent_class in trial.agent_classes()
     }
-
-
-def _with_seats(minds: Minds, people: HumanMind) -> Minds:
-    """The same minds with `people` for the spec ``"human"``."""
-    assigned: Minds = map_minds(minds, lambda spec: people if spec == HUMAN else spec)
-    return assigned
-
-
-def _among(secret: str, known: Sequence[str]) -> bool:
-    return any(same(known_secret, secret) for known_secret in known)

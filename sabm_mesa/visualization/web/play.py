@@ -30,7 +30,7 @@ from sabm_mesa.core.phrases import (
     table_of,
 )
 from sabm_mesa.errors import RecordingError
-from sabm_mesa.minds.human import LONGEST, Input, Question, Seat, Turn, inputs_of, text_from
+from sabm_mesa.minds.human import LONGEST, Input, Question, Seat, inputs_of, text_from
 from sabm_mesa.models.declarations import ToldRound
 from sabm_mesa.runs.game import CODE_LENGTH, LEFT, ClassSession, Game
 from sabm_mesa.visualization.access import LOOPBACK, NETWORK
@@ -472,7 +472,7 @@ def _last_round(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | Non
     }
 
 
-def _turn(game: Game, turn: Turn) -> dict[str, Any]:
+def _turn(game: Game, turn: Question) -> dict[str, Any]:
     system, asked = (_of_people(part, game.model) for part in turn.text)
     answer = Phrase("seat.no_answer") if turn.answer is None else turn.answer
     round_ = round_of(game.model, turn.ask.key.round).capitalize()
