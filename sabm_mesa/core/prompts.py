@@ -35,7 +35,7 @@ import sys
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -118,7 +118,6 @@ class PromptBook:
 
     Attributes:
         entries: entry → template.
-        personas: persona → text, for those with a text in the format.
         all_personas: the names of the personas in any format.
         conditions: the names of the conditions.
         variants: the names of the variants.
@@ -172,8 +171,7 @@ class PromptBook:
             **book["variants"].get(variant, {}),
             **book["conditions"].get(condition, {}),
         }
-        personas = {n: self._filled(f"persona {n}", text, {}) for n, text in texts.items()}
-        self.personas: Mapping[str, str] = {NO_PERSONA: "", **personas}
+        self._personas: Mapping[str, str] = texts
 
     @classmethod
     def recorded(
@@ -327,12 +325,20 @@ class PromptBook:
     def _labels(self) -> str:
         return labels_of(self.entries)
 
+    @cached_property
+    def personas(self) -> Mapping[str, str]:
+        """Persona → text, for those with a text in the format."""
+        texts = self._personas.items()
+        return {NO_PERSONA: "", **{n: self._filled(f"persona {n}", t, {}) for n, t in texts}}
+
     def persona(self, name: str) -> str:
         """The text of a persona.
 
         Raises:
             UnknownName: for a persona that does not exist.
         """
+        if name == NO_PERSONA:
+            return ""
         if name in self.personas:
             return self.personas[name]
         if name in self.all_personas:
@@ -434,7 +440,15 @@ def load(source: str | Path | Mapping[str, Any]) -> dict[str, Any]:
         return _tables({**tables, "prompts": entries}, "prompts")
     if not isinstance(source, str | Path):
         raise PromptError(f"A prompt file is given by its path, not as {source!r}.")
-    return _tables(read_toml(source, "prompt file", PromptError), str(source))
+    with suppress(OSError, ValueError):
+        changed = Path(source).stat()
+        return _read(str(source), changed.st_mtime_ns, changed.st_size)
+    return _read(str(source))  # which says what is wrong
+
+
+@lru_cache(maxsize=64)  # each model of a scenario has a book
+def _read(path: str, *_changed: int) -> dict[str, Any]:
+    return _tables(read_toml(path, "prompt file", PromptError), path)
 
 
 def _tables(raw: dict[str, Any], source: str) -> dict[str, Any]:
