@@ -86,8 +86,7 @@ class SmartAgent(mesa.Agent):
     Class attributes:
         columns: column of the agent data → attribute, or a tuple of attributes; the model's
             `agent_columns` come first. The column is empty for agents of other classes.
-        classical_minds: name → behavioural model, made from its spec; the names of the model are
-            also available.
+        classical_minds: name → behavioural model, as of the model, whose names are also available.
         scenario_prompt: the prompt entry that precedes every question.
 
     Attributes:
@@ -109,7 +108,7 @@ class SmartAgent(mesa.Agent):
     memory: Any = None
     history: Any = None
     columns: ClassVar[Any] = {}
-    classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
+    classical_minds: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
     scenario_prompt: ClassVar[str] = SCENARIO
     no_value: ClassVar[None] = None
     """The value of a column that only agents of other classes have."""

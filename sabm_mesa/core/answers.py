@@ -86,7 +86,7 @@ FARTHEST = 1e9
 """Replaces an infinite end of a range when a number is drawn."""
 _ENDS = {(True, True): "", (True, False): "_from", (False, True): "_to", (False, False): "_untold"}
 """Finite bounds (lower, upper) → the last part of the name of the entry that states them."""
-_OUTSIDE = {(True, True): "out_of_range", (True, False): "too_small", (False, True): "too_large"}
+OUTSIDE = {(True, True): "out_of_range", (True, False): "too_small", (False, True): "too_large"}
 """Finite bounds (lower, upper) → the reason for refusing a number."""
 
 
@@ -467,7 +467,7 @@ class Number(AnswerSpec):
         if self.integer and number != math.floor(number):
             raise InvalidAnswer("not_an_integer", found=shorten(str(value)))
         if not self.low <= number <= self.high:
-            code = _OUTSIDE[math.isfinite(self.low), math.isfinite(self.high)]
+            code = OUTSIDE[math.isfinite(self.low), math.isfinite(self.high)]
             raise InvalidAnswer(code, found=shorten(str(value)), **self._range())
         return int(number) if self.integer else float(number)
 

@@ -106,6 +106,23 @@ class ClassicalMind(Mind):
         self.spec = spec
 
 
+class RuleMind(ClassicalMind):
+    """A rule that is a function of the question.
+
+    Args:
+        rule: takes the `Ask` and returns the answer.
+        spec: as of `ClassicalMind`.
+    """
+
+    def __init__(self, rule: Callable[[Ask], Any], spec: str = "classical") -> None:
+        super().__init__(spec)
+        self._rule = rule
+
+    async def answer(self, ask: Ask) -> Any:
+        """Return the answer of the rule."""
+        return await _answer_at_once(self._rule, ask)
+
+
 def rule_of(maker: Any) -> Any:
     """The class of an entry of `classical_minds`: the class itself, or a partial call of it."""
     return maker.func if isinstance(maker, partial) else maker

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from sabm_mesa.core.answers import OUTSIDE, InvalidAnswer
 from sabm_mesa.core.asks import Ask
 from sabm_mesa.errors import MindError
 from sabm_mesa.minds.base import Mind
@@ -55,10 +56,11 @@ class FixedMind(Mind):
 
     Args:
         value: the answer, which is read like any text; or the answers to questions by their names,
-            as in ``"act=wait,communicate=hello"``.
+            as in ``"act=wait,communicate=hello"``; ``none`` is never a usable answer.
 
     Raises:
-        MindError: by `answer`, for a question without an answer.
+        MindError: by `answer`, for a question without an answer, and when the value cannot answer
+            the only question.
     """
 
     instant = True
@@ -68,13 +70,26 @@ class FixedMind(Mind):
         self.value = value
         self.spec = f"fixed:{value}"
         self._by_question: dict[str, str] = {}
+        self._checked = {NOTHING}
         if _NAMED.match(str(value)):
             parts = [part.partition("=") for part in _NEXT.split(str(value))]
             self._by_question = {name.strip(): answer.strip() for name, _, answer in parts}
 
     async def answer(self, ask: Ask) -> object:
         """Answer with the value for the question."""
-        return self.to(ask)
+        answer = self.to(ask)
+        if answer not in self._checked and (self._by_question or len(ask.book.questions) == 1):
+            self._checked.add(answer)
+            try:
+                ask.spec.read(answer)
+            except InvalidAnswer as problem:
+                if problem.code not in OUTSIDE.values():  # limits may change
+                    reason = ask.book.reason(problem)
+                    raise MindError(
+                        f"{self.spec!r} cannot answer {ask.name!r}: {reason} Name a legal value, "
+                        f"or fixed:{NOTHING} for answers that cannot be used."
+                    ) from None
+        return answer
 
     def to(self, ask: Ask) -> str:
         """The answer to a question."""
@@ -87,6 +102,8 @@ class FixedMind(Mind):
         return self._by_question[ask.name]
 
 
+NOTHING = "none"
+"""The value that is no usable answer."""
 _NAMED = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 """The beginning of answers to questions by their names."""
 _NEXT = re.compile(r",(?=\s*[A-Za-z_]\w*\s*=)")

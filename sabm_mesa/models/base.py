@@ -13,6 +13,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from inspect import isfunction
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar, overload
@@ -34,7 +35,7 @@ from sabm_mesa.core.prompts import (
     SpeakerOrder,
     beside,
 )
-from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, run_phase
+from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, action, run_phase
 from sabm_mesa.core.streams import Seed, entropy
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import (
@@ -48,7 +49,7 @@ from sabm_mesa.errors import (
     failure,
 )
 from sabm_mesa.llm import Connection
-from sabm_mesa.minds.base import Mind
+from sabm_mesa.minds.base import Mind, RuleMind
 from sabm_mesa.minds.llm import (
     SAMPLING,
     Effort,
@@ -145,14 +146,14 @@ class SmartModel(Declarations, mesa.Model):
         prompt_file: the path of its prompts; a relative path is first searched beside the module.
         prompts: the same prompts in the class, in place of a file: entry → template. The names of
             the tables of a file (``conditions``, ``variants``, ``personas`` …) hold such mappings.
-        phases: the phases of a round, in their order.
+        phases: the phases of a round, in their order; by default one, `action`.
         model_columns: column of the model data → attribute of the model, or a tuple of attributes.
         agent_columns: column of the agent data → attribute of the agents of all classes, or a tuple
             of attributes; a class of agents may add `columns`.
         defaults: parameter → its default in this scenario, where it differs from the base class.
         changeable: parameters of the scenario that can change during a run.
-        classical_minds: name → behavioural model, made from its spec. The spec ``classical`` is the
-            one named ``"default"``, or the only one.
+        classical_minds: name → behavioural model: a class that is made from its spec, or a function
+            of the question. The spec ``classical`` is the one named ``"default"``, or the only one.
 
     Class attributes for studies and the viewer are in `sabm_mesa.models.declarations.Declarations`.
 
@@ -179,13 +180,13 @@ class SmartModel(Declarations, mesa.Model):
 
     prompt_file: ClassVar[str | Path | Mapping[str, Any]]
     """Of a class with `prompts`, these."""
-    phases: ClassVar[tuple[Phase, ...]]
+    phases: ClassVar[tuple[Phase, ...]] = (action(),)
     model_columns: ClassVar[Any] = {}
     agent_columns: ClassVar[Any] = {}
     """Of a finished class, `model_columns` and `agent_columns` are mappings."""
     defaults: ClassVar[Mapping[str, Any]] = {}
     changeable: ClassVar[frozenset[str]] = frozenset()
-    classical_minds: ClassVar[Mapping[str, Callable[[str], Mind]]] = {}
+    classical_minds: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
     parameters: dict[str, Any]
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -476,7 +477,8 @@ class SmartModel(Declarations, mesa.Model):
         Args:
             agent_class: the class.
         """
-        return {**self.classical_minds, **agent_class.classical_minds}
+        rules = {**self.classical_minds, **agent_class.classical_minds}
+        return {n: partial(RuleMind, r) if isfunction(r) else r for n, r in rules.items()}
 
     def columns_of(self, agent_class: type[SmartAgent]) -> Mapping[str, str]:
         """The columns of agents of a class: column → attribute.

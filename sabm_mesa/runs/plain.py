@@ -35,6 +35,7 @@ from greenlet import getcurrent, greenlet
 from sabm_mesa.agents.base import SmartAgent
 from sabm_mesa.core import engine
 from sabm_mesa.core.answers import AnswerSpec, Decision
+from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.parameters import MOST, parameters_of
 from sabm_mesa.core.prompts import beside
@@ -51,7 +52,7 @@ from sabm_mesa.errors import (
     failure,
 )
 from sabm_mesa.llm import Budget, Connection
-from sabm_mesa.minds.base import ClassicalMind, Mind, name_of
+from sabm_mesa.minds.base import Mind, RuleMind, name_of
 from sabm_mesa.minds.specs import CLASSICAL, objects_by_spec
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.collector import COLUMNS_OF_ASKS, RoundCollector
@@ -76,23 +77,6 @@ _open: set[PlainRun] = set()
 """The runs of scripts that have not ended."""
 _changing = threading.RLock()
 """Held while a run of a script ends, or begins a round."""
-
-
-class RuleMind(ClassicalMind):
-    """The rules of a plain model: name of a question → function of the question."""
-
-    def __init__(self, rules: Mapping[str, Callable[[Any], Any]]) -> None:
-        super().__init__()
-        self._rules = rules
-
-    async def answer(self, ask: Any) -> Any:
-        """Return the answer of the rule."""
-        if ask.name not in self._rules:
-            raise UsageError(
-                f"No classical rule answers {ask.name!r}: give Minds(…, classical={{{ask.name!r}: "
-                "rule}), or other minds."
-            )
-        return self._rules[ask.name](ask)
 
 
 class ProxyAgent(SmartAgent):
@@ -218,7 +202,15 @@ class PlainRun(SmartModel, metaclass=_PlainRunType):
 
     def classical_of(self, _: type[SmartAgent]) -> Mapping[str, Callable[[str], Mind]]:
         """The rules of the plain model, as the only classical mind of all classes."""
-        return {"default": lambda _: RuleMind(self.door.rules)} if self.door.rules else {}
+        return {"default": partial(RuleMind, self._by_rule)} if self.door.rules else {}
+
+    def _by_rule(self, ask: Ask) -> Any:
+        if ask.name not in self.door.rules:
+            raise UsageError(
+                f"No classical rule answers {ask.name!r}: give Minds(…, classical={{{ask.name!r}: "
+                "rule}), or other minds."
+            )
+        return self.door.rules[ask.name](ask)
 
     def columns(self) -> Mapping[str, str]:
         """The columns of the plain model's data collector, once it exists."""

@@ -36,9 +36,9 @@ LONGEST = 30
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _TAKEN_HERE = {"app", "tests"}
 _CLASSES = {
-    "Annotated", "Any", "Ask", "Callable", "Choice", "ClassVar", "ClassicalMind", "Contrarian",
-    "Decision", "Forecaster", "Ge", "Mapping", "Path", "Person", "Phase", "ScenarioPage", "Score",
-    "Sequence", "SmartAgent", "SmartModel", "View",
+    "Annotated", "Any", "Ask", "Callable", "Choice", "ClassVar", "ClassicalMind", "Decision",
+    "Fisher", "Forecaster", "Ge", "Mapping", "Number", "Path", "Person", "Phase", "ScenarioPage",
+    "Score", "Sequence", "SmartAgent", "SmartModel", "View",
 }  # fmt: skip
 """Names that the code uses, in addition to Python's own."""
 
@@ -46,7 +46,8 @@ _CLASSES = {
 def new_scenario(name: str, into: Path, *, package: bool = False) -> Path:
     """Write a scenario into a new file, or a package with tests and a page into a new folder.
 
-    The scenario is El Farol's bar (Arthur 1994). Installed as a package, ``sabm`` knows it by name.
+    The file has fishers at a lake, the package El Farol's bar (Arthur 1994). Installed as a
+    package, ``sabm`` knows it by name.
 
     Args:
         name: the name of the scenario, of its file and of its package.

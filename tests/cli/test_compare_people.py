@@ -56,7 +56,7 @@ def test_data_of_another_scenario_is_one_line(sabm: Sabm, tmp_path: Path, contes
 def test_a_recording_without_decisions_is_one_line(sabm: Sabm, tmp_path: Path) -> None:
     path = tmp_path / "silent.sqlite"
     KeynesianBeautyContest(
-        n_players=2, n_rounds=1, minds="fixed:many", rng=1, recording=path
+        n_players=2, n_rounds=1, minds="fixed:none", rng=1, recording=path
     ).run_model()
     done = sabm("compare", path, "--people", "nagel-1995")
     assert one_line(done) == f"No decision was recorded in the column choice of {path}."

@@ -140,7 +140,7 @@ def test_a_classical_mind_that_the_scenario_does_not_have() -> None:
 
 
 class Ruled(Tiny):
-    classical_minds: ClassVar = {"three": lambda spec: ScriptedMind(lambda _: 3, spec)}
+    classical_minds: ClassVar = {"three": lambda _: 3}
 
 
 class TwiceRuled(Tiny):
@@ -180,8 +180,19 @@ def test_a_fixed_mind_always_answers_the_same_and_is_shared() -> None:
     assert model.cells[0].mind is model.cells[1].mind
 
 
+def test_a_fixed_answer_that_no_question_can_take_is_refused() -> None:
+    with pytest.raises(MindError) as refused:
+        tiny(n=2, minds="fixed:left", rng=1).step()
+
+    assert str(refused.value).startswith(
+        "'fixed:left' cannot answer 'act': \"left\" is not a number."
+    )
+    assert "Name a legal value, or fixed:none" in str(refused.value)
+    tiny(communication(), action(), n=2, minds="fixed:left", rng=1).step()  # it may be said
+
+
 def test_a_fixed_answer_that_is_not_legal_is_invalid() -> None:
-    model = tiny(n=2, minds="fixed:left", rng=1)
+    model = tiny(n=2, minds="fixed:none", rng=1)
     model.step()
 
     assert model.log == [(1, None), (2, None)]

@@ -64,6 +64,6 @@ def test_players_see_no_column_while_the_game_goes_on() -> None:
 
 
 def test_runs_without_a_game_that_counts_are_drawn() -> None:
-    model = played(minds="fixed:nothing of that kind", n_rounds=2, max_attempts=1)
+    model = played(minds="fixed:none", n_rounds=2, max_attempts=1)
 
     assert all(value != value for value in values_of(charts_of(model)["payoffs"], "mean payoff"))

@@ -28,7 +28,7 @@ def test_the_payoffs_of_a_round_are_those_of_the_table() -> None:
 
 def test_a_group_without_a_valid_choice_has_no_game() -> None:
     model = FiniteGame(n_players=4, n_rounds=2, rng=1, max_attempts=1,
-                       minds=["fixed:A", "fixed:I do not know", "fixed:B", "fixed:B"])  # fmt: skip
+                       minds=["fixed:A", "fixed:none", "fixed:B", "fixed:B"])  # fmt: skip
     model.run_model()
     data = model.agent_frame()
 

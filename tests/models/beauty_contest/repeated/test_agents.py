@@ -185,7 +185,7 @@ def test_fixed_opponents_with_different_numbers() -> None:
     notice = model.book.render("fixed", model.players[0].facts())
 
     assert notice.endswith("chooses the same one of these numbers in every round: 0, 50.")
-    unusable = contest(minds={"classical": 2, "fixed:x": 1})
+    unusable = contest(minds={"classical": 2, "fixed:none": 1})
     assert unusable.notice_to(unusable.players[0]) == Notice(None, None)
 
 

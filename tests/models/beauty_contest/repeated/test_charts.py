@@ -24,7 +24,7 @@ def played(**parameters) -> RepeatedBeautyContest:
         ({"p": "4/3"}, {"depth"}),
         ({"p": 1}, set()),
         ({"minds": "fixed:0"}, {"first_picks", "depth"}),
-        ({"minds": "fixed:x"}, {"first_picks", "depth"}),
+        ({"minds": "fixed:none"}, {"first_picks", "depth"}),
         ({"n_players": 7, "minds": {f"classical:level_{k}": 2 if k == 0 else 1 for k in range(4)}
           | {"classical": 1, "classical:best_reply": 1}, "n_rounds": 2},
          {"first_picks", "depth", *(f"depth_{i}" for i in range(2, 7))}),
