@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 ENGLISH = "en"
 LANGUAGES = {
@@ -34,11 +34,7 @@ Text = str | dict[str, str]
 
 @cache
 def texts_of(language: str) -> dict[str, Text]:
-    """All texts of a language: ``TABLE.NAME`` → text, with placeholders in braces.
-
-    Args:
-        language: its code, one of `LANGUAGES`.
-    """
+    """All texts of a language: ``TABLE.NAME`` → text, with placeholders in braces."""
     package = Path(__file__).parents[1]
     tables = [_read(package / "visualization" / "web" / "texts" / f"{language}.toml")]
     tables += [_read(f)[language] for f in sorted((package / "models").glob("*/class_texts.toml"))]
@@ -55,12 +51,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def table_of(language: str, table: str) -> dict[str, Text]:
-    """One table of a language, for a script of a page: name → text.
-
-    Args:
-        language: its code.
-        table: the name of the table.
-    """
+    """One table of a language, for a script of a page: name → text."""
     start = f"{table}."
     known = texts_of(language).items()
     return {key.removeprefix(start): text for key, text in known if key.startswith(start)}
@@ -86,175 +77,93 @@ def language_for(asked: str | None, accepted: str | None = "") -> str:
 
 
 class Localized(str):
-    """An English text with translations."""
+    """An English text with translations.
 
-    def in_(self, language: str) -> str:
-        """The text in a language.
+    Args:
+        in_: the text in a language, by its code.
+    """
 
-        Args:
-            language: its code.
-        """
-        raise NotImplementedError
+    in_: Callable[[str], str]
+
+    def __new__(cls, in_: Callable[[str], str]) -> Self:
+        """Create the English text, and keep the function for the others."""
+        made = super().__new__(cls, in_(ENGLISH))
+        made.in_ = in_
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy it by its function."""
+        return Localized, (self.in_,)
+
+    def capitalize(self) -> Localized:
+        """The same text with a capital first letter, in each language."""
+        return Localized(partial(_capitalized, self))
+
+
+def _capitalized(text: Localized, language: str) -> str:
+    words = text.in_(language)
+    return words[:1].upper() + words[1:]
 
 
 class Phrase(Localized):
-    """A text by its key.
+    """A text by its key, ``TABLE.NAME``.
 
     Args:
-        key: the key, ``TABLE.NAME``.
+        key: the key.
         values: placeholder → value: a text, a number, or several of them; ``n`` chooses between
             singular and plural.
-
-    Attributes:
-        key: the key.
-        values: the values.
     """
 
     key: str
     values: dict[str, Any]
-    _capital: bool
 
-    def __new__(cls, key: str, /, **values: Any) -> Phrase:
+    def __new__(cls, key: str, /, **values: Any) -> Self:
         """Create the English text, and keep the key and values."""
-        capital = bool(values.pop("_capital", False))
-        made = super().__new__(cls, _rendered(ENGLISH, key, values, capital=capital))
-        made.key, made.values, made._capital = key, values, capital
+        made = super().__new__(cls, partial(_rendered, key=key, values=values))
+        made.key, made.values = key, values
         return made
-
-    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
-        """Copy it by its key."""
-        return (self.key,), {**self.values, "_capital": self._capital}
-
-    def in_(self, language: str) -> str:
-        """The text in a language.
-
-        Args:
-            language: its code.
-        """
-        return _rendered(language, self.key, self.values, capital=self._capital)
-
-    def capitalize(self) -> Phrase:
-        """The same text with a capital first letter, in each language."""
-        return Phrase(self.key, **{**self.values, "_capital": True})
 
 
 class Amount(Localized):
-    """A number as a text.
+    """A number as a text."""
 
-    Args:
-        value: the number.
-
-    Attributes:
-        value: the number.
-    """
-
-    value: float
-
-    def __new__(cls, value: float) -> Amount:
-        """Create the English text, and keep the number."""
-        made = super().__new__(cls, number_in(ENGLISH, value))
-        made.value = value
-        return made
-
-    def __getnewargs__(self) -> tuple[float]:  # type: ignore[override]
-        """Copy it by its number."""
-        return (self.value,)
-
-    def in_(self, language: str) -> str:
-        """The number in the notation of a language.
-
-        Args:
-            language: its code.
-        """
-        return number_in(language, self.value)
+    def __new__(cls, value: float) -> Self:
+        """Create the English text."""
+        return super().__new__(cls, partial(number_in, value=value))
 
 
 class Lines(Localized):
-    """Texts below one another.
+    """Texts below one another."""
 
-    Args:
-        lines: the texts.
+    def __new__(cls, lines: Iterable[str]) -> Self:
+        """Create the English text."""
+        return super().__new__(cls, partial(_joined, tuple(lines)))
 
-    Attributes:
-        lines: the texts.
-    """
 
-    lines: tuple[str, ...]
-
-    def __new__(cls, lines: Iterable[str]) -> Lines:
-        """Create the English text, and keep its lines."""
-        parts = tuple(lines)
-        made = super().__new__(cls, "\n".join(parts))
-        made.lines = parts
-        return made
-
-    def __getnewargs__(self) -> tuple[tuple[str, ...]]:  # type: ignore[override]
-        """Copy it by its lines."""
-        return (self.lines,)
-
-    def in_(self, language: str) -> str:
-        """The lines in a language.
-
-        Args:
-            language: its code.
-        """
-        return "\n".join(translated(list(self.lines), language))
+def _joined(lines: Sequence[str], language: str) -> str:
+    return "\n".join(translated(list(lines), language))
 
 
 class Drawing(Localized):
-    """A picture with texts, as SVG; it is drawn once for each requested language.
+    """A picture with texts, as SVG; it is drawn once for each requested language."""
 
-    Args:
-        draw: returns the picture in a language.
-    """
-
-    _draw: Callable[[str], str]
-    _drawn: dict[str, str]
-
-    def __new__(cls, draw: Callable[[str], str]) -> Drawing:
-        """Draw the English version, and keep the function for the others."""
-        english = draw(ENGLISH)
-        made = super().__new__(cls, english)
-        made._draw, made._drawn = draw, {ENGLISH: english}
-        return made
-
-    def in_(self, language: str) -> str:
-        """The picture in a language.
-
-        Args:
-            language: its code.
-        """
-        if language not in self._drawn:
-            self._drawn[language] = self._draw(language)
-        return self._drawn[language]
+    def __new__(cls, draw: Callable[[str], str]) -> Self:
+        """Draw the English version."""
+        return super().__new__(cls, cache(draw))
 
 
 def known(key: str, english: str, **values: Any) -> str:
-    """The text with the key of an English text; the English text itself if it has no key.
-
-    Args:
-        key: the key.
-        english: the text without a key.
-        values: as of a `Phrase`.
-    """
+    """The text with a key; the English text if there is no such key."""
     return Phrase(key, **values) if key in texts_of(ENGLISH) else english
 
 
 def slug(text: str) -> str:
-    """A text as the second part of a key, such as ``"payoff_points"`` of "Payoff (points)".
-
-    Args:
-        text: the English text; braces stand for a name.
-    """
+    """An English text as the second part of a key: ``"payoff_points"`` of "Payoff (points)"."""
     return re.sub("[^a-z0-9]+", "_", text.replace("{}", "name").lower()).strip("_")
 
 
 def ordinal(n: int) -> Phrase:
-    """A place, such as ``"3rd"``.
-
-    Args:
-        n: the place, from 1.
-    """
+    """A place from 1 on, such as ``"3rd"``."""
     ends = {1: "st", 2: "nd", 3: "rd"}
     end = "th" if n % 100 in {11, 12, 13} else ends.get(n % 10, "th")
     return Phrase("ordinal.first" if n == 1 else f"ordinal.{end}", n=n)
@@ -274,12 +183,7 @@ def number_in(language: str, value: float) -> str:
 
 
 def translated(value: Any, language: str) -> Any:
-    """The same value with all its texts in a language.
-
-    Args:
-        value: a text, or lists and mappings with texts in them.
-        language: the code of the language.
-    """
+    """The same value, such as lists and mappings, with all its texts in a language."""
     if isinstance(value, Localized):
         return value.in_(language)
     if isinstance(value, Mapping):
@@ -290,15 +194,14 @@ def translated(value: Any, language: str) -> Any:
     return value
 
 
-def _rendered(language: str, key: str, values: Mapping[str, Any], *, capital: bool) -> str:
+def _rendered(language: str, key: str, values: Mapping[str, Any]) -> str:
     text = texts_of(language)[key]
     if isinstance(text, dict):
         n = values["n"]
         one = n == 1 or (language == "fr" and n == 0)
         text = text["one" if one else "many"]
     shown = {name: _shown(language, value) for name, value in values.items()}
-    sentence = text.format_map(shown)
-    return sentence[:1].upper() + sentence[1:] if capital else sentence
+    return text.format_map(shown)
 
 
 def _shown(language: str, value: Any) -> str:
