@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -392,6 +393,8 @@ def classical_minds(case: Case) -> Iterator[str]:
     tables = [prompts["prompts"], *prompts["conditions"].values(), *prompts["variants"].values()]
     texts = [text for table in tables for text in table.values()]
     shown = {"condition", *SINGLE.findall(" ".join(texts))}.union(*map(names_in, texts))
+    code = " ".join(re.findall(r"\{[{%].*?[%}]\}", " ".join(texts), re.DOTALL))
+    shown |= {f".{word}" for word in re.findall(r"\w+", code)}
     untold: dict[tuple[str, str], None] = {}
     for agent_class in model.agent_classes():
         for name in model.classical_of(agent_class):

@@ -207,7 +207,7 @@ class WatchedRule(Mind):
 
     Args:
         rule: the rule.
-        shown: the names of the facts that the prompts show.
+        shown: the names of the facts that the prompts show; ``.NAME`` of parts of facts.
         untold: gets (question, fact) of each other fact that the rule reads, and whose value is in
             no text of the question either.
     """
@@ -224,7 +224,10 @@ class WatchedRule(Mind):
         watched.facts = _watched(ask.facts, read)
         answer = await self._rule.answer(watched)
         for name in sorted(read - self._shown):
-            value = ask.facts[name]
+            fact, _, part = name.partition(".")
+            value = ask.facts[fact][part] if part else ask.facts[name]
+            if part and (self._shown & {f".{part}", ".items", ".values"} or fact in self.informed):
+                continue
             word = shown_number(value) if isinstance(value, int | float) else str(value)
             texts = " ".join(message["content"] for message in ask.messages())
             stated = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", texts)
@@ -238,13 +241,21 @@ def _watched(facts: Facts, read: set[str]) -> Facts:
 
     class _Watched(Facts):
         def __getattribute__(self, name: str) -> Any:
-            if name in facts:
-                read.add(name)
-            return getattr(facts, name)
+            return self[name] if name in facts else getattr(facts, name)
 
         def __getitem__(self, name: str) -> Any:
             read.add(name)
-            return facts[name]
+            value = facts[name]
+            return _Parts(value, name) if type(value) is dict else value
+
+    class _Parts(dict[str, Any]):
+        def __init__(self, parts: dict[str, Any], of: str) -> None:
+            super().__init__(parts)
+            self._of = of
+
+        def __getitem__(self, name: str) -> Any:
+            read.add(f"{self._of}.{name}")
+            return super().__getitem__(name)
 
     return _Watched.__new__(_Watched)
 

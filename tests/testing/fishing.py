@@ -228,6 +228,24 @@ class UntoldFlag(Untold):
     agents_are = Unequipped
 
 
+class Manned(Fisher):
+    def facts(self) -> dict[str, Any]:
+        return {**super().facts(), "fleet": {"boats": 7, "crew": 3}}
+
+
+class UntoldPart(Fishing):
+    """Has a rule that reads a part of a fact of which the prompt shows another part."""
+
+    agents_are = Manned
+    prompts: ClassVar = {
+        "scenario": "You and {{ n_others }} others fish in one lake. {{ persona }}",
+        "act": "You have a crew of {{ fleet.crew }}. How many do you catch? {{ form }}",
+    }
+    classical_minds: ClassVar = {
+        "default": lambda ask: min(10, ask.facts.fleet["boats"] + ask.facts.fleet["crew"])
+    }
+
+
 class Ended(Fishing):
     """Is over before it begins."""
 
