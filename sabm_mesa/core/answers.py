@@ -133,10 +133,7 @@ free = Reasoning()
 
 
 def words(at_most: int) -> Reasoning:
-    """Reasoning of a few words.
-
-    Args:
-        at_most: the requested maximum number of words.
+    """Reasoning of a few words, at most this number.
 
     Raises:
         ParameterError: when it is below 1.
@@ -210,20 +207,14 @@ class AnswerSpec(ABC):
         return self
 
     def read_text(self, text: str) -> Any:
-        """Read a plain text that is a value and nothing else.
-
-        Args:
-            text: the text, each line without spaces around it.
-
-        Returns:
-            The legal value.
+        """Read a plain text that is a value and nothing else, its lines without spaces around them.
 
         Raises:
             InvalidAnswer: for anything else.
         """
         if "\n" in text:
             raise InvalidAnswer("one_line")
-        return self.check(strip_decoration(text))
+        return self.check(text.strip(DRESS).removesuffix(".").strip(DRESS))
 
     def as_text(self, value: Any) -> str:
         """Return the plain text of a legal value, as `read_text` reads it."""
@@ -245,12 +236,9 @@ class AnswerSpec(ABC):
         *,
         question: str = "",
     ) -> Decision:
-        """Read a text that was written by a mind.
+        """Read a whole answer that was written by a mind.
 
-        Args:
-            text: the whole answer.
-            answer_format: ``"labelled"``, ``"paper"`` or ``"json"``.
-            question: the question; its numbers are ignored if one other number is left.
+        The numbers of the `question` are ignored if one other number is left.
 
         Raises:
             InvalidAnswer: when the text does not give exactly one value, or that is not legal.
@@ -266,13 +254,10 @@ class AnswerSpec(ABC):
             return in_words
 
     def mentions(self, text: str) -> Iterable[Mention]:
-        """Find the values in a text; a spec without this is only read exactly.
+        """Find the values in a text of the form that `sabm_mesa.core.reader.normalise` gives it.
 
-        Args:
-            text: the text, in the one form that `sabm_mesa.core.reader.normalise` gives it.
-
-        Returns:
-            The values from left to right, without overlaps; they need not be legal.
+        They come from left to right, without overlaps, and need not be legal. A spec without this
+        is only read exactly.
         """
         del text
         return ()
@@ -387,10 +372,7 @@ class AnswerSpec(ABC):
     def answer_schema(self, *, reasoned: bool = True, bounded: bool = False) -> dict[str, Any]:
         """The JSON schema of a whole answer in the ``"json"`` format.
 
-        Args:
-            reasoned: whether it includes the reasoning of the spec.
-            bounded: whether free reasoning is bounded, too, and the value is bounded by
-                `bounded_schema`.
+        If it is `bounded`, free reasoning and the value (`bounded_schema`) are, too.
         """
         properties: dict[str, Any] = {}
         if self.reasoning and reasoned:
@@ -710,15 +692,7 @@ class Text(AnswerSpec):
         return (*digits, "too_long") if _CUT in value else digits
 
     def with_end(self, text: str, whole: str) -> str:
-        """Return a cut or filled text with the end that must not be lost.
-
-        Args:
-            text: the text after cutting or filling.
-            whole: the whole text before.
-
-        Returns:
-            `text` unchanged; a spec whose texts may end with a special word restores that word.
-        """
+        """A cut or filled text; a spec may restore here the last word of the `whole` text."""
         del whole
         return text
 
@@ -906,11 +880,6 @@ def strip_code_fence(text: str) -> str:
     """Remove a code fence around a whole answer, which many models write."""
     fence = _FENCE.fullmatch(text) if "```" in text else None
     return fence["inside"] if fence else text
-
-
-def strip_decoration(text: str) -> str:
-    """Remove quotes, emphasis and spaces around a bare answer."""
-    return text.strip(DRESS).removesuffix(".").strip(DRESS)
 
 
 def _types(given: type | tuple[type, ...]) -> tuple[type, ...]:

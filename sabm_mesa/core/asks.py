@@ -218,13 +218,7 @@ class Ask:
         return "json" if self.last or isinstance(self.spec, Structured) else self.answer_format
 
     def ask_again(self, answer: str, reason: str, *, last: bool) -> None:
-        """Go on to the next attempt.
-
-        Args:
-            answer: the unusable answer.
-            reason: why it was unusable.
-            last: whether the next attempt is the last one, and may ask for JSON.
-        """
+        """Go on to the next attempt, after an unusable answer; the last one may ask for JSON."""
         self.rejected += ((answer, reason),)
         self.last = last
 

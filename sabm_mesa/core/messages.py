@@ -63,10 +63,7 @@ class Conversation:
     def of(self, agent: int, first: int, joined: int = 0) -> tuple[Message, ...]:
         """The messages from a round on that an agent sent or heard.
 
-        Args:
-            agent: its id.
-            first: the round.
-            joined: the number of messages before it joined, which it has not heard.
+        It has not heard the first `joined` ones, which were said before it joined.
         """
         return tuple(
             message

@@ -129,11 +129,7 @@ class Parameter:
 def check(name: str, annotation: Any, value: Any, limits: tuple[Any, ...] = ()) -> Any:
     """Return a value that an annotation allows: a whole number as int, a number as float.
 
-    Args:
-        name: the name of the parameter or value, for the error.
-        annotation: a type, such as ``Annotated[int, Ge(2)] | None``.
-        value: the given value.
-        limits: more limits of its numbers.
+    The `name` is for the error; `limits` are more limits of its numbers.
 
     Raises:
         ParameterError: for any other value.
@@ -232,13 +228,9 @@ def bind(model: type, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checking(constructor: F, in_the_end: Callable[[Any], None] | None = None) -> F:
-    """Make the constructor of a class check its arguments.
+    """Make the constructor of a scenario check its arguments.
 
-    `SmartModel` applies it to the constructor of each scenario.
-
-    Args:
-        constructor: the constructor.
-        in_the_end: called once with the new object, after the constructor of its class.
+    `in_the_end` is called once with the new object, after the constructor of its class.
     """
     signature = inspect.signature(constructor)
     kinds = {parameter.kind: name for name, parameter in signature.parameters.items()}
@@ -319,11 +311,7 @@ def _given_in_words(made: Any) -> str:
 def whole_signature(constructor: Callable[..., None], cls: type) -> inspect.Signature:
     """The signature of a constructor with the parameters of the base class instead of ``**…``.
 
-    Mesa's `SolaraViz` and ``help`` read it.
-
-    Args:
-        constructor: the constructor of the class.
-        cls: the class, which may not have the constructor yet.
+    Mesa's `SolaraViz` and ``help`` read it. The class may not have the constructor yet.
     """
     own = dict(inspect.signature(inspect.unwrap(constructor)).parameters)
     if next(reversed(own.values())).kind is not inspect.Parameter.VAR_KEYWORD:

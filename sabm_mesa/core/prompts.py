@@ -109,18 +109,15 @@ class PromptBook:
 
     Args:
         source: the path of the scenario's prompt file, or the prompts of its class.
-        condition: the condition; its entries replace those of ``[prompts]``.
+        condition: its entries replace those of ``[prompts]``, and those of the variant.
         variant: the wording; its entries replace those of ``[prompts]``.
         overrides: a user's prompt file, or None.
-        persona_format: the format of the personas.
-        option_order: the order in which options are shown, in prompts and JSON schemas.
-        speaker_order: the order in which the speakers of a round are quoted.
+        persona_format, option_order, speaker_order: as of `SmartModel`.
 
     Attributes:
         entries: entry → template.
         all_personas: the names of the personas in any format.
-        conditions: the names of the conditions.
-        variants: the names of the variants.
+        conditions, variants: their names.
         rendered: the questions of the run so far.
 
     Raises:
@@ -185,17 +182,7 @@ class PromptBook:
         option_order: OptionOrder = "given",
         speaker_order: SpeakerOrder = "spoken",
     ) -> PromptBook:
-        """The book of a recorded run: its entries, and the personas it used.
-
-        Args:
-            entries: entry → template.
-            personas: persona → text, in the format of the run.
-            condition: its condition.
-            variant: its variant.
-            persona_format: the format of the personas.
-            option_order: the order of options.
-            speaker_order: the order of speakers.
-        """
+        """The book of a recorded run: its entries, and the personas it used, in its format."""
         book = cls.__new__(cls)
         book.conditions, book.variants = (condition,), (variant,)
         book.rendered = set()
@@ -206,15 +193,10 @@ class PromptBook:
         return book
 
     def render(self, entry: str, values: Mapping[str, Any]) -> str:
-        """Fill one entry.
-
-        Args:
-            entry: the name of the entry.
-            values: name → value; names that are not values are those of other entries.
+        """Fill one entry; names that are not among the values are those of other entries.
 
         Raises:
-            PromptError: for an entry that does not exist, an unknown name, or a template that
-                fails.
+            PromptError: for an unknown entry, an unknown name, or a template that fails.
         """
         if entry not in self.entries:
             raise PromptError(f"There is no prompt entry {entry!r}; the prompts need it.")
@@ -249,14 +231,10 @@ class PromptBook:
         return [e for e, text in self.entries.items() if e != "again" and "form" in names_in(text)]
 
     def quote(self, text: str, names: Sequence[str] = ()) -> str:
-        """Return a mind's text for others, without labels of speakers and marks of prompts.
+        """A mind's text for others, without labels of speakers and marks of prompts.
 
         Scenarios pass every text of a mind that they show in a prompt through it; see "Quoting" in
-        `sabm_mesa.core.prompts`.
-
-        Args:
-            text: the message.
-            names: names of speakers that no entry has.
+        `sabm_mesa.core.prompts`. The `names` are those of speakers that no entry has.
         """
         return quoted(text, self._labels, tuple(names))
 
@@ -287,13 +265,9 @@ class PromptBook:
         }
 
     def quoted_in_order(self, messages: Iterable[Message]) -> list[Message]:
-        """Messages in the order in which a prompt quotes them.
+        """Messages of one or more rounds in the order in which a prompt quotes them.
 
-        Args:
-            messages: the messages of one or more rounds, in their order.
-
-        Returns:
-            The rounds in their order; with ``"reversed"``, the last speaker of each round first.
+        With ``"reversed"``, the last speaker of each round comes first.
         """
         spoken = list(messages)
         if self.speaker_order == "spoken":
@@ -308,9 +282,8 @@ class PromptBook:
     def recalled(self, memory: Sequence[Any]) -> str:
         """The memories of an agent, one per line, for ``{{ memory }}``.
 
-        Args:
-            memory: texts, or objects with a ``text``; those with a true ``own`` are words of the
-                scenario, all others are quoted.
+        They are texts, or objects with a ``text``. All are quoted, except words of the scenario (a
+        true ``own``).
         """
         lines = []
         for entry in memory:
@@ -353,13 +326,7 @@ class PromptBook:
         )  # fmt: skip
 
     def form(self, spec: AnswerSpec, answer_format: Format, *, alone: bool = False) -> str:
-        """The instructions on the form of an answer to `spec`.
-
-        Args:
-            spec: the definition of a legal answer.
-            answer_format: the format of the answer.
-            alone: whether only the value is requested, without the reasoning of the spec.
-        """
+        """The instructions on the form of an answer, `alone` without the reasoning of the spec."""
         spec = self.as_shown(spec)
         kind, values = spec.kind, spec.placeholders()
         form: str = "json" if kind == "object" else answer_format
@@ -394,11 +361,7 @@ class PromptBook:
         return {name: (_digest(text), text) for name, text in {**self.entries, **used}.items()}
 
     def digest(self, personas: Iterable[str] | None = None) -> str:
-        """One hash over all entries, and over the personas.
-
-        Args:
-            personas: the names of the personas in use; None: all.
-        """
+        """One hash over all entries, and over the personas in use (None: all)."""
         used = self.personas if personas is None else personas
         texts = sorted((name, self.persona(name)) for name in used)
         return _digest(repr((sorted(self.entries.items()), texts)))
@@ -665,10 +628,9 @@ def _braced(names: Iterable[str]) -> str:
 
 
 def labels_of(entries: Mapping[str, str]) -> str:
-    """Return the regular expression that finds the labels of prompt entries in a folded text.
+    """The regular expression that finds the labels of prompt entries in a folded text.
 
-    Args:
-        entries: entry → template. Those named ``classical_…`` are messages of classical minds.
+    Entries named ``classical_…`` are messages of classical minds.
     """
     roles = {*ROLES, *(f"{role}{_BETWEEN}(?:prompt|message)" for role in ROLES)}
     templates = [text for name, text in entries.items() if not name.startswith("classical_")]
@@ -678,13 +640,7 @@ def labels_of(entries: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=8192)  # each message enters many prompts
 def quoted(text: str, labels: str, names: tuple[str, ...] = ()) -> str:
-    """A text on one line without labels and marks.
-
-    Args:
-        text: the message.
-        labels: the result of `labels_of`.
-        names: names of speakers, which are labels, too.
-    """
+    """A text on one line without labels (of `labels_of`, and names of speakers) and marks."""
     pattern = _pattern(labels, names)
     text = one_line(text)
     while (changed := _replaced(text, pattern)) != text:

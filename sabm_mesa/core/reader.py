@@ -49,13 +49,7 @@ LONGEST = 20_000
 
 
 class Mention(NamedTuple):
-    """A value in a text.
-
-    Attributes:
-        start: where it begins.
-        end: where it ends.
-        value: the value; None for a number that is not plain, such as a range.
-    """
+    """A value in a text, and its place; None for a number that is not plain, such as a range."""
 
     start: int
     end: int
@@ -105,9 +99,8 @@ _MARKUP = [
 def normalise(text: str) -> str:
     """Normalise markdown, LaTeX, tags, quotes and spaces.
 
-    Returns:
-        The text with boxed and tagged parts in square brackets, and bold, italic and code parts
-        between ``⦃`` and ``⦄``.
+    Boxed and tagged parts are then in square brackets, and bold, italic and code parts between
+    ``⦃`` and ``⦄``.
     """
     text = "".join(map(_in_plain, text.translate(_SIGNS)))
     for pattern, plain in _MARKUP:
@@ -209,12 +202,9 @@ _NEAR = 60
 def find_numbers(
     text: str, legal: Callable[[float], bool] = lambda _: True, *, percent: bool = False
 ) -> list[Mention]:
-    """Find the numbers in a text; one that is not plain has the value None.
+    """Find the numbers in a normalised text; one that is not plain has the value None.
 
-    Args:
-        text: the normalised text.
-        legal: whether a number is legal; it decides between two meanings of "1.250".
-        percent: whether numbers are in percent.
+    Whether a number is `legal` decides between two meanings of "1.250".
     """
     mentions = []
     for match in _NUMBER.finditer(text):
@@ -233,13 +223,7 @@ def find_numbers(
 def parse_number(
     text: str, legal: Callable[[float], bool] = lambda _: True, *, percent: bool = False
 ) -> float | None:
-    """The number that a whole text is, in digits or in words; None for anything else.
-
-    Args:
-        text: the text, as a model writes it.
-        legal: whether a number is legal; it decides between two meanings of "1.250".
-        percent: whether numbers are in percent.
-    """
+    """The number that a whole text is, in digits or in words; None for anything else."""
     text = normalise(text).strip()
     if match := _NUMBER.fullmatch(text):
         return _value_of(match, legal, percent=percent)
@@ -416,8 +400,7 @@ def find_value(
         last_line: whether only the last line is the answer, and all before it is reasoning.
 
     Returns:
-        The value, which may be illegal if no legal one is given; None without any, and if it is no
-        plain value.
+        The value, legal if any is; None without any, and if it is no plain value.
 
     Raises:
         TwoValuesError: when two different values are candidates at one step.
@@ -588,16 +571,10 @@ _GOODBYE = re.compile(r"\n\s*(?:let me know|feel free|would you like)\b[^\n]*\Z"
 
 
 def unwrap(text: str, label: str = "") -> str:
-    """Remove the words that a model puts around a requested text.
+    """The text after a line that ends with a colon, "Here is …:", "Answer:" or the label.
 
-    Args:
-        text: the answer.
-        label: the word that the spec declares for the text, such as "message".
-
-    Returns:
-        The text after a line that ends with a colon, after "Here is …:", "Answer:" or the label,
-        between tags, or in quotes, without a count of words and an offer of help; otherwise the
-        unchanged answer.
+    It is taken from between tags or quotes, without a count of words and an offer of help. Without
+    any of these the answer is unchanged.
     """
     inner = text.strip()
     if inner.startswith("<") and (tagged := _TAGGED.fullmatch(inner)):

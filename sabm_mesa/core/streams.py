@@ -29,9 +29,7 @@ Entropy = tuple[int, ...]
 def entropy(rng: Any) -> Entropy:
     """The seed as integers, from any value that Mesa accepts as `rng`; a random seed for None.
 
-    Args:
-        rng: an integer or a sequence of them, a SeedSequence, a Generator (which is drawn from),
-            or None.
+    A generator is drawn from.
 
     Raises:
         ParameterError: for anything else.
@@ -63,12 +61,6 @@ def birth_rng(seed: Entropy, agent: int) -> np.random.Generator:
 
 
 def attempt_rng(seed: Entropy, key: Key, attempt: int) -> np.random.Generator:
-    """The stream of one attempt at a question.
-
-    Args:
-        seed: the seed of the run.
-        key: the position of the question in the run.
-        attempt: the number of the attempt, from 0.
-    """
+    """The stream of one attempt (from 0) at the question at a position of the run."""
     position = (key.round, zlib.crc32(key.phase.encode()), key.agent, key.call, attempt)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=position))

@@ -18,11 +18,7 @@ DEEPEST = 100
 
 
 def expand_home(path: str) -> Path:
-    """A path with an expanded ``~``.
-
-    Args:
-        path: the path; it is unchanged when the user after ``~`` has no home.
-    """
+    """A path with an expanded ``~``; unchanged when the user after ``~`` has no home."""
     with suppress(RuntimeError):
         return Path(path).expanduser()
     return Path(path)
@@ -37,12 +33,7 @@ def state_file(name: str) -> Path | None:
 
 
 def read_file(path: str | Path, what: str, error: type[UsageError]) -> bytes:
-    """Read a small file.
-
-    Args:
-        path: the file.
-        what: the kind of file, for the error: ``"prompt file"``.
-        error: the error to raise.
+    """Read a small file; `what` it is, such as ``"prompt file"``, is for the error.
 
     Raises:
         UsageError: of the type `error`, when it cannot be read, is a device or a pipe, or has more
@@ -67,13 +58,8 @@ def read_file(path: str | Path, what: str, error: type[UsageError]) -> bytes:
 def read_toml(path: str | Path, what: str, error: type[UsageError]) -> dict[str, Any]:
     """Read a TOML file.
 
-    Args:
-        path: the file.
-        what: the kind of file, for the error: ``"prompt file"``.
-        error: the error to raise.
-
     Raises:
-        UsageError: of the type `error`, as `read_file`, or when it is not valid TOML.
+        UsageError: as `read_file`, or when it is not valid TOML.
     """
     content = read_file(path, what, error)
     try:
