@@ -27,7 +27,7 @@ TALK = Text(max_words=4, numbers=False, strict=True)
 
 
 def refusal(spec, text, answer_format="paper"):
-    """Why the first rung refuses a text; the second one is in `test_ladder`."""
+    """Why an exact reading refuses a text; other readings are in `test_reader`."""
     with pytest.raises(InvalidAnswer) as refused:
         spec.read_exactly(text, answer_format)
     return refused.value

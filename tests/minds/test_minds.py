@@ -181,13 +181,16 @@ def test_a_fixed_mind_always_answers_the_same_and_is_shared() -> None:
 
 
 def test_a_fixed_answer_that_no_question_can_take_is_refused() -> None:
-    with pytest.raises(MindError) as refused:
-        tiny(n=2, minds="fixed:left", rng=1).step()
+    class Asked(Tiny):
+        prompts: ClassVar = {"scenario": "You are asked.", "act": "{{ form }}"}
 
-    assert str(refused.value).startswith(
-        "'fixed:left' cannot answer 'act': \"left\" is not a number."
-    )
-    assert "Name a legal value, or fixed:none" in str(refused.value)
+    for model, spec in [(Asked, "fixed:left"), (Tiny, "fixed:act=left")]:
+        with pytest.raises(MindError) as refused:
+            model(n=2, minds=spec, rng=1).step()
+        assert str(refused.value) == (
+            f"{spec!r} cannot answer 'act': \"left\" is not a number. Name a legal value, or "
+            "fixed:none for answers that cannot be used."
+        )
     tiny(communication(), action(), n=2, minds="fixed:left", rng=1).step()  # it may be said
 
 
