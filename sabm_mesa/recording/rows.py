@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
 
@@ -345,6 +345,7 @@ def insert(row: Any, verb: str = "INSERT") -> Statement:
     return _insert(kind, verb), _values(kind)(row)
 
 
+@lru_cache(maxsize=4096)
 def text_hash(text: str) -> str:
     """The hash of a text, by which rows name it."""
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
@@ -428,11 +429,15 @@ def ask_row(
 
 def _provenance(reply: Reply) -> str:
     """The provenance of an answer, as JSON; ``""`` when nothing was sent."""
-    if not reply.parameters:
-        return ""
-    stated = {
-        "model": reply.asked_model,
-        "provider": reply.provider,
-        "system_fingerprint": reply.system_fingerprint,
-    }
-    return to_json({k: v for k, v in stated.items() if v} | json.loads(reply.parameters))
+    return _provenance_of(
+        reply.parameters,
+        model=reply.asked_model,
+        provider=reply.provider,
+        system_fingerprint=reply.system_fingerprint,
+    )
+
+
+@lru_cache(maxsize=256)
+def _provenance_of(parameters: str, **stated: str) -> str:
+    named = {name: text for name, text in stated.items() if text}
+    return to_json(named | json.loads(parameters)) if parameters else ""

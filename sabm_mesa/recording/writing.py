@@ -620,6 +620,7 @@ class BatchWriter:
         self._path, self._connect = path, connect
         self._rows: list[Statement] = []
         self._promise: Future[None] | None = None
+        self._waiting: asyncio.Future[None] | None = None
         self._wake = threading.Condition()
         self._closing = False
         self._failure: RecordingError | None = None
@@ -637,18 +638,20 @@ class BatchWriter:
             self._add(statements)
 
     def committed(self, *statements: Statement) -> asyncio.Future[None]:
-        """Add rows, and commit all rows; one future for each waiter on the loop.
+        """Add rows, and commit all rows; one future for each waiter, so that none ends others.
+
+        All waiters of a commit are on one loop, and its thread is woken once for all of them.
 
         Raises:
             RecordingError: when an earlier commit failed; also by the future.
         """
         with self._wake:
             self._add(statements)
-            if self._promise is None:
+            if self._promise is None or self._waiting is None:
                 self._promise = Future()
-                self._promise.set_running_or_notify_cancel()  # no waiter can cancel it for others
+                self._waiting = asyncio.wrap_future(self._promise)
                 self._wake.notify_all()
-            return asyncio.wrap_future(self._promise)
+            return asyncio.shield(self._waiting)
 
     def close(self) -> None:
         """Write the remaining rows and end the thread.
