@@ -398,15 +398,16 @@ def circles(groups: Sequence[Sequence[int]]) -> tuple[dict[int, Point], list[Poi
     """
     across = math.ceil(math.sqrt(2 * len(groups))) if len(groups) > 1 else 1
     down = math.ceil(len(groups) / across)
+    high = 2.0 if max(map(len, groups)) == 2 else 3.2
     places, centres = {}, []
     for number, group in enumerate(groups):
         row, column = divmod(number, across)
-        x, y = 3.2 * column, -3.2 * row
+        x, y = 3.2 * column, -high * row
         centres.append((x, y))
         for k, member in enumerate(group):
             angle = 2 * math.pi * (k + 0.5) / len(group) - math.pi / 2
             places[member] = (x + 1.1 * math.cos(angle), y + math.sin(angle))
-    return places, centres, (-1.6, -3.2 * (down - 1) - 1.6, 3.2 * across, 3.2 * down)
+    return places, centres, (-1.6, -high * (down - 0.5), 3.2 * across, high * down)
 
 
 def draw_scene(scene: Scene, subtitle: str = "") -> Figure:

@@ -92,7 +92,7 @@ def test_the_page_of_a_scenario_is_complete_before_the_first_round(
 ) -> None:
     shown = page(app.ScenarioByName(name)).texts
     assert shown[0].startswith(scenario(name).title)
-    assert {"Story of", "Usage"} <= set(shown)
+    assert {"Story of", "Usage and files"} <= set(shown)
     assert shown[shown.index("Asks answered") + 1] == "0"
 
 

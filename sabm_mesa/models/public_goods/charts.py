@@ -40,12 +40,10 @@ def charts(model: PublicGoods, model_data: pd.DataFrame, agent_data: pd.DataFram
     if not np.allclose(all_, those, equal_nan=True):
         means += lines(model_data, {normal_column: "without malicious players"}, (style.GREEN,))
     given = [*dots(agent_data, "contribution", "players"), *means]
-    shares = lines(
-        model_data, {"efficiency": "efficiency", "zero_share": "players who gave nothing"}
-    )
+    shares = lines(model_data, {"efficiency": "efficiency", "zero_share": "gave nothing"})
     drawn = [
         Chart("contributions", "Contributions by round", given, "Dollars", high=top),
-        Chart("efficiency", "Efficiency and free riding by round", shares, "0 to 1"),
+        Chart("efficiency", "Efficiency and free riding by round", shares, "0 to 1", high=1),
         _classes(agent_data, top),
     ]
     if model.matching != "chain":

@@ -43,6 +43,9 @@ class ChartWidget(VuetifyTemplate):
         spec: the chart for the browser.
         go: called with a round, from 0, that was chosen in the chart.
         choose: called with an agent whose line or dot was chosen.
+        titles: the titles of the charts that can be in this place.
+        place: the index of the shown one.
+        show: called with the index of another one.
     """
 
     template_file = (__file__, "chart.vue")
@@ -50,7 +53,10 @@ class ChartWidget(VuetifyTemplate):
     subtitle = traitlets.Unicode("")
     go = traitlets.Any(None, allow_none=True)
     choose = traitlets.Any(None, allow_none=True)
+    show = traitlets.Any(None, allow_none=True)
     at = traitlets.Int(None, allow_none=True).tag(sync=True)
+    titles = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    place = traitlets.Int(0).tag(sync=True)
     script = traitlets.Unicode().tag(sync=True)
     spec = traitlets.Dict().tag(sync=True)
 
@@ -72,6 +78,11 @@ class ChartWidget(VuetifyTemplate):
         """Choose the agent whose line or dot the user chose in the chart."""
         if self.choose is not None:
             self.choose(agent)
+
+    def vue_pick(self, place: int) -> None:
+        """Show another chart in this place."""
+        if self.show is not None:
+            self.show(place)
 
     def vue_download(self, ending: str) -> None:
         """Draw the chart as a file, on a thread, and hand it to the browser."""

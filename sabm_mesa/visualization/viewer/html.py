@@ -49,9 +49,10 @@ def card(title: str) -> Iterator[None]:
 
 
 @contextmanager
-def unfolds(words: str) -> Iterator[None]:
+def unfolds(words: str, *, is_open: bool = False) -> Iterator[None]:
     """A part of a page that unfolds when its heading is clicked."""
-    with solara.v.Html(tag="details", class_="sabm-details"):
+    attributes = {"open": True} if is_open else {}
+    with solara.v.Html(tag="details", class_="sabm-details", attributes=attributes):
         solara.v.Html(tag="summary", children=[words])
         yield
 

@@ -53,6 +53,7 @@ class PageState:
         busy: whether the next model is being made.
         at: the selected round, from 0; None: the latest one.
         agent: the agent whose story is shown; None: none.
+        chart: the index of the shown chart among those that share a place.
         opening: whether the displayed run has started by itself and nobody has pressed Play.
         changes: number of changes on the page.
     """
@@ -65,6 +66,7 @@ class PageState:
         self.problem, self.wrong, self.busy = "", "", False
         self.at: int | None = None
         self.agent: int | None = None
+        self.chart = 0
         self.opening = False
         self.changes, self.interval_s = 0, PACE_S
         self._folder = tempfile.TemporaryDirectory(prefix="sabm-view-", ignore_cleanup_errors=True)
@@ -215,6 +217,11 @@ class PageState:
         """Show the story of an agent, or close it if it is shown already."""
         chosen = None if agent is None else int(agent)
         self.agent = None if chosen == self.agent else chosen
+        self.changes += 1
+
+    def show_chart(self, place: int) -> None:
+        """Show another of the charts that share a place."""
+        self.chart = place
         self.changes += 1
 
     def leave(self) -> None:

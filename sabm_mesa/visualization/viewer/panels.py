@@ -36,6 +36,8 @@ from sabm_mesa.visualization.viewer.page_state import PageState
 from sabm_mesa.visualization.viewer.story import Source, Story
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sabm_mesa.models.base import SmartModel
 
 
@@ -57,8 +59,8 @@ MOST_SAID = 200
 """Maximum number of displayed messages, the latest of the round."""
 FEW_NUMBERS = 6
 """Numbers of a round that are shown at once; the others unfold."""
-FEW_CHARTS = 3
-"""Pictures on the first screen; the other charts are below it."""
+PICTURES = 3
+"""Number of pictures on a page; the last place has a choice among the remaining charts."""
 TALK, PLANS, INVALID = "talk", "plans", "invalid"
 """Kinds of ticks of the slider."""
 TICK_WORDS = {TALK: "talk", PLANS: "plans", INVALID: "invalid answers"}
@@ -244,7 +246,7 @@ def Guard(active: bool, words: str) -> None:
 
 
 def pictures(page_state: PageState, at_once: Act) -> None:
-    """The world of the selected round, and two charts below it.
+    """The world of the selected round, and two charts below it; a choice shows the other charts.
 
     Without a world, the table of the scenario is in its place, or else the first chart.
     """
@@ -261,39 +263,27 @@ def pictures(page_state: PageState, at_once: Act) -> None:
                 stage=stage, frame=frame, at=round_, pace=page_state.interval_s, said=said,
                 texts=texts, chosen=page_state.agent, event_choose=at_once(page_state.choose),
             ).key(f"world-{scene.name}")  # fmt: skip
-        if table_place(controller) == "picture":
-            table(controller)
-    _charts(page_state, at_once, slice(_on_screen(controller)), "sabm-charts")
+        if controller.shown.table is not None and not controller.scenario_view.has_world:
+            with inside("div", "sabm-card"):
+                table(*controller.shown.table)
+    _charts(page_state, at_once)
 
 
-def further_charts(page_state: PageState, at_once: Act) -> None:
-    """The charts that are not on the first screen."""
-    further = slice(_on_screen(page_state.controller), None)
-    _charts(page_state, at_once, further, "sabm-further")
-
-
-def table_place(controller: RunController) -> str:
-    """The place of the table of the scenario: ``"side"``, ``"picture"`` or ``"below"``."""
-    if controller.scenario_view.names_models:  # it describes the model, not its run
-        return "side"
-    return "below" if controller.scenario_view.has_world else "picture"
-
-
-def _on_screen(controller: RunController) -> int:
-    scenes = controller.scenes(controller.shown.played)
-    in_place = controller.shown.table is not None and table_place(controller) == "picture"
-    return FEW_CHARTS - bool(scenes or in_place)
-
-
-def _charts(page_state: PageState, at_once: Act, part: slice, classes: str) -> None:
-    shown, model, agent = page_state.controller.shown, page_state.controller.model, page_state.agent
-    with inside("div", classes, data_round=str(shown.played)):
-        for drawn in shown.charts[part]:
+def _charts(page_state: PageState, at_once: Act) -> None:
+    controller, agent = page_state.controller, page_state.agent
+    shown, model, view = controller.shown, controller.model, controller.scenario_view
+    last = PICTURES - 1 - (view.has_world or bool(model.pictures) or shown.table is not None)
+    charts, sharing = shown.charts[:last], shown.charts[last:]
+    titles, place = [chart.title for chart in sharing], page_state.chart
+    with inside("div", "sabm-charts", data_round=str(shown.played)):
+        for i, drawn in enumerate([*charts, *sharing[place : place + 1]]):
             of = drawn if agent is None else drawn.with_own(agent, name_of(model, agent))
             ChartWidget.element(
                 shown=of, subtitle=subtitle_of(model), at=page_state.at,
+                titles=titles if i == last else [], place=place,
                 go=at_once(page_state.go), choose=at_once(page_state.choose),
-            ).key(drawn.name)  # fmt: skip
+                show=at_once(page_state.show_chart),
+            ).key(str(i))  # fmt: skip
 
 
 @solara.component_vue("world.vue")
@@ -380,15 +370,10 @@ def story(page_state: PageState, at_once: Act) -> None:
         ).key("story")  # fmt: skip
 
 
-def table(controller: RunController) -> None:
-    """The table of the scenario's page, if it has one."""
-    content = controller.shown.table
-    if content is not None:
-        with inside("div", "sabm-card"):
-            caption, frame = content
-            rows = [[number(value) for value in row] for row in frame.itertuples(index=False)]
-            titles = [Titles()[str(column)] for column in frame.columns]
-            _Table(caption=caption, columns=titles, rows=rows)
+def table(caption: str, frame: pd.DataFrame) -> None:
+    """The table of a scenario's page."""
+    rows = [[number(value) for value in row] for row in frame.itertuples(index=False)]
+    _Table(caption=caption, columns=[Titles()[str(name)] for name in frame.columns], rows=rows)
 
 
 @solara.component_vue("table.vue")

@@ -14,7 +14,7 @@ from sabm_mesa.visualization.scenario_view import one_sentence
 from sabm_mesa.visualization.viewer import panels
 from sabm_mesa.visualization.viewer.form import Form
 from sabm_mesa.visualization.viewer.frame import Head
-from sabm_mesa.visualization.viewer.html import card, html, inside, problem
+from sabm_mesa.visualization.viewer.html import card, html, inside, problem, unfolds
 from sabm_mesa.visualization.viewer.page_state import PageState
 from sabm_mesa.visualization.viewer.polling import use_poll
 
@@ -35,14 +35,12 @@ def ScenarioPage(scenario: type[SmartModel], **fixed: Any) -> None:
             html("h1", scenario.title)
             problem(f"The model could not be made: {page_state}")
         return
-    with inside("main", "sabm-scenario"):
-        with inside("div", "sabm-screen"):
-            _Screen(page_state)
-            with inside("section", "sabm-card sabm-controls", aria_label="Settings"):
-                _Fold()
-                with inside("div", "sabm-form"):
-                    Form(page_state)
-        _Below(page_state)
+    with inside("main", "sabm-screen"):
+        _Screen(page_state)
+        with inside("section", "sabm-card sabm-controls", aria_label="Settings"):
+            _Fold()
+            with inside("div", "sabm-form"):
+                Form(page_state)
 
 
 def _page_state(scenario: type[SmartModel], fixed: dict[str, Any]) -> PageState | str:
@@ -65,12 +63,12 @@ def _Questions(words: list[str], busy: bool, event_choose: Callable[[int], None]
 
 @solara.component
 def _Screen(page_state: PageState) -> None:
-    """Everything on the first screen that changes while a model plays."""
+    """Everything on the page that changes while a model plays."""
     at_once = _use_page(page_state)
-    controller = page_state.controller
+    controller, view = page_state.controller, page_state.scenario_view
     with inside("div", "sabm-live"):
         with inside("header", "sabm-top"):
-            html("h1", page_state.scenario_view.heading(controller.model))
+            html("h1", view.heading(controller.model))
             panels.transport(page_state, at_once)
             _rules(page_state.scenario)
         _Questions(
@@ -83,32 +81,27 @@ def _Screen(page_state: PageState) -> None:
             panels.pictures(page_state, at_once)
         with inside("aside", "sabm-side"):
             panels.talk(controller, page_state.looked_at if controller.begun else None)
+            with inside("div"):
+                if controller.shown.table is not None and view.has_world:
+                    with (
+                        inside("section", "sabm-card"),
+                        unfolds("Table", is_open=view.names_models),
+                    ):
+                        panels.table(*controller.shown.table)
             with card(f"This {counting(controller.model)[0]}"):
                 panels.numbers(controller.model, controller.shown, page_state.at)
                 panels.agents(page_state, at_once)
-            with inside("div"):
-                if panels.table_place(controller) == "side":
-                    panels.table(controller)
+            with (
+                inside("section", "sabm-card"),
+                unfolds("Usage and files", is_open=page_state.costs),
+            ):
+                panels.usage(page_state)
+                panels.downloads(controller)
         panels.story(page_state, at_once)
 
 
-@solara.component
-def _Below(page_state: PageState) -> None:
-    """The part below the first screen: further charts, the cost, and files."""
-    at_once = _use_page(page_state)
-    controller = page_state.controller
-    panels.further_charts(page_state, at_once)
-    with inside("div", "sabm-below"):
-        with inside("div"):
-            if panels.table_place(controller) == "below":
-                panels.table(controller)
-        with card("Usage"):
-            panels.usage(page_state)
-            panels.downloads(controller)
-
-
 def _use_page(page_state: PageState) -> Callable[..., Callable[..., None]]:
-    """Draw a component again when the page changes, and make actions that do so at once.
+    """Draw the component again when the page changes, and make actions that do so at once.
 
     The same action always gives the same function, so unchanged parts are not redrawn.
     """

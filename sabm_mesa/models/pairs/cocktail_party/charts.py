@@ -49,7 +49,7 @@ def charts(
         Chart("meetings", "Conversations by round", lines(model_data, counts), "Number"),
         Chart(
             "distances", "Distance of what pairs say by round", _distances(model_data, agent_data),
-            "Cosine distance (0 to 1)", spans=filling,
+            "Cosine distance (0 to 1)", high=1, spans=filling,
         ),
     ]  # fmt: skip
 
