@@ -408,9 +408,9 @@ class ClassGame:
         people_answer: the names of the questions that people answer, while a mind answers the
             others. None: people answer all questions.
         board: returns the board beside the inputs of the form, as plain data, from the ask: a
-            mapping with the ``kind`` ``"line"`` (``low``, ``high``, ``step``), ``"prices"`` (as a
-            line, and ``tags`` with a ``name`` and ``at``), ``"lake"`` (``stock``, ``capacity``,
-            ``unit``), ``"pot"`` (``endowment``, ``multiplier``, ``unit``), ``"matrix"`` (``rows``:
+            mapping with the ``kind`` ``"line"`` (``low``, ``high``, ``step``), ``"tags"`` (as a
+            line, and ``tags`` with a ``name`` and ``at``), ``"level"`` (``level``, ``capacity``,
+            ``unit``), ``"split"`` (``whole``, ``multiplier``, ``unit``), ``"matrix"`` (``rows``:
             the own options, ``columns``, and ``cells`` of own and other payoff) or ``"map"``
             (``width``, ``height``, ``me``, ``target``, and ``options`` with an ``option`` and
             ``at``; ``whole``: whether the whole map is shown with named options, else a tap on a
@@ -423,7 +423,7 @@ class ClassGame:
             tables only.
         picture: returns a small picture of a round for a player, as plain data, or None: a mapping
             with the ``kind`` ``"line"`` (``low``, ``high``, and ``marks`` with a ``label`` and
-            ``at``), ``"pot"`` (``share``, ``parts``: the pot is split into equal parts) or
+            ``at``), ``"shares"`` (``share``, ``parts``: a whole is split into equal parts) or
             ``"path"`` (``width``, ``height``, and the cells of the ``path``, on the scene).
         never: the word for a score with `Score.until` that is not reached yet, and the word for one
             that was never reached.

@@ -23,8 +23,8 @@ SMALL: dict[str, dict[str, Any]] = {
     "sentence-making": {"n_agents": 4},
 }
 BOARDS = {
-    "kbc": "line", "beauty-contest": "line", "bertrand": "prices", "evacuation": "map",
-    "fishery": "stock", "pasture": "stock", "pollution": "stock", "public-goods": "pot",
+    "kbc": "line", "beauty-contest": "line", "bertrand": "tags", "evacuation": "map",
+    "fishery": "level", "pasture": "level", "pollution": "level", "public-goods": "split",
     "games": "matrix",
 }  # fmt: skip
 ROUNDS = 3

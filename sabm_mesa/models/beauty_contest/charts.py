@@ -149,6 +149,7 @@ def scene_of_picks(
         legend=(
             (Phrase("contest.winner"), style.ORANGE, "o"),
             (Phrase("contest.others"), style.BLUE, "o"),
+            *([(Phrase("contest.undecided"), style.GREY, "o")] if below else []),
         ),
         words=Phrase("contest.world", **values) if values else Phrase("contest.nobody_yet"),
     )  # fmt: skip

@@ -22,7 +22,7 @@ def board(ask: Ask) -> dict[str, Any] | None:
     # The axis covers the prices that sell, so that positions reveal no theoretical prediction.
     high = min(seen.high, max([10 * seen.cost, *(1.5 * price for price in known)]) or seen.high)
     text = Phrase("market.your_turn", cost=float(seen.cost))
-    return {"kind": "prices", "low": seen.cost, "high": high, "step": 0, "tags": tags, "text": text}
+    return {"kind": "tags", "low": seen.cost, "high": high, "step": 0, "tags": tags, "text": text}
 
 
 def result_lines(played: ToldRound) -> list[str]:

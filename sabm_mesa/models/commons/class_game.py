@@ -23,8 +23,8 @@ def board(ask: Ask) -> dict[str, Any] | None:
     facts = ask.facts
     unit = UNITS[facts.wording]
     return {
-        "kind": "stock",
-        "stock": facts.stock,
+        "kind": "level",
+        "level": facts.stock,
         "capacity": facts.capacity,
         "unit": unit,
         "text": Phrase("share.your_turn", unit=unit),

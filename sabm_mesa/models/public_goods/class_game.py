@@ -13,8 +13,8 @@ from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
 def board(ask: Ask) -> dict[str, Any]:
     """The money to keep or to put into the pot."""
     return {
-        "kind": "pot",
-        "endowment": ask.facts.endowment,
+        "kind": "split",
+        "whole": ask.facts.endowment,
         "multiplier": ask.facts.multiplier,
         "unit": Phrase("units.dollars"),
         # The list of earlier rounds would push the field off a phone, so it is folded.
@@ -43,7 +43,7 @@ def picture(played: ToldRound) -> dict[str, Any] | None:
         return None
     model = played.model
     share = float(mine["payoff"]) - model.endowment + float(mine["contribution"])
-    return {"kind": "pot", "share": share, "parts": model.group_size}
+    return {"kind": "shares", "share": share, "parts": model.group_size}
 
 
 def course(model: Any, began: float, ended: float) -> str:

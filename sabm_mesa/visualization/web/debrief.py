@@ -209,7 +209,7 @@ def _votes(games: Sequence[Game]) -> list[Slide]:
 
 
 def _bars(games: Sequence[Game], *, revealed: bool) -> Drawing:
-    """The votes as bars; of several groups how many voted, and then for the machines."""
+    """The votes for everybody; of several groups how many voted, and then for the machines."""
     bars: list[tuple[Any, int, float, bool]] = []
     for place, game in enumerate(games, 1):
         people = max(1, sum(seat.was_taken for seat in game.seats.values()))
@@ -222,7 +222,9 @@ def _bars(games: Sequence[Game], *, revealed: bool) -> Drawing:
                 name = Phrase("slides.of_group", name=machine, group=name)
             bars.append((name, n, n / people, revealed))
             continue
-        for agent in dict.fromkeys([*machines, *(a for a, _ in counted.most_common())]):
+        voted = [agent for agent, _ in counted.most_common()]
+        everybody = [agent.unique_id for agent in game.model.population]
+        for agent in dict.fromkeys([*machines, *voted, *everybody]):
             name = name_of(game.model, agent) if agent else Phrase("slides.nobody")
             bars.append((name, counted[agent], counted[agent] / people, agent in machines))
 

@@ -77,13 +77,14 @@ def _page(request: Request) -> Response:
     if not may_host(request.cookies):
         return key_page(request)
     lessons = [
-        {"title": scenario(name).title, "query": f"game={name}&{lesson}"}
+        {"name": name, "title": scenario(name).title, "query": f"game={name}&{lesson}"}
         for name in find_all().models
         if (lesson := scenario(name).class_game.lesson)
     ]
     html = page(
         "host.html", styles=("wall.css", "host.css"), scripts=("drawing.js", "host.js"),
         nonce=request.state.nonce, viewer=request.state.local,
+        game=request.query_params.get("game"),
         lessons=lessons, cards=[_card(name) for name in find_all().models],
     )  # fmt: skip
     return with_session(request, served(html))

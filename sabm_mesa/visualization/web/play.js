@@ -113,73 +113,73 @@
       const slide = slider(board, field);
       return [[slide.element], (value) => slide.follow(value)];
     },
-    prices(board, field) {
+    tags(board, field) {
       const wide = width(), beside = Math.max(1, Math.floor(wide / 145));
-      const tag = (name, price, own) => {
-        const text = s("text", { x: 70, y: 52, "text-anchor": "middle", style: "font-size:22px;font-weight:700" }, price);
+      const tag = (name, value, own) => {
+        const text = s("text", { x: 70, y: 52, "text-anchor": "middle", style: "font-size:22px;font-weight:700" }, value);
         return [s("g", {}, s("path", { d: "M8 40L30 18h100v52H30z", fill: own ? "#0072b233" : "none",
           stroke: own ? "#0072b2" : "currentColor", "stroke-width": 2 }), s("circle", { cx: 26, cy: 44, r: 4, fill: "currentColor" }),
           text, s("text", { x: 70, y: 90, "text-anchor": "middle", class: "soft" }, name)), text];
       };
-      const [own, price] = tag(t("you_now"), "?", true);
+      const [own, mine] = tag(t("you_now"), "?", true);
       const others = board.tags.map((each) => tag(t("last", { name: each.name }), each.at === null ? "–" : round(each.at))[0]);
       const all = [own, ...others];
       all.forEach((each, i) => each.setAttribute("transform", `translate(${(i % beside) * 145} ${Math.floor(i / beside) * 100})`));
       const svg = s("svg", { viewBox: `0 0 ${wide} ${Math.ceil(all.length / beside) * 100}`, role: "img", "aria-label":
-        t("last_prices", { prices: board.tags.map((one) => `${one.name} ${one.at === null ? t("none_yet") : round(one.at)}`).join(", ") }) }, all);
+        t("tags_label", { tags: board.tags.map((one) => `${one.name} ${one.at === null ? t("none_yet") : round(one.at)}`).join(", ") }) }, all);
       const slide = slider(board, field);
-      return [[svg, slide.element], (value) => { slide.follow(value); price.textContent = value === "" ? "?" : value; }];
+      return [[svg, slide.element], (value) => { slide.follow(value); mine.textContent = value === "" ? "?" : value; }];
     },
-    stock(board, field) {
+    level(board, field) {
       const wide = width(), height = (units) => 130 * Math.max(0, units) / board.capacity;
-      const words = h("figcaption", {}), surface = 150 - height(board.stock);
-      const level = s("rect", { x: 2, y: surface, width: wide - 4, height: height(board.stock), rx: 12, fill: "#0072b2", opacity: .35 });
+      const words = h("figcaption", {}), surface = 150 - height(board.level);
+      const level = s("rect", { x: 2, y: surface, width: wide - 4, height: height(board.level), rx: 12, fill: "#0072b2", opacity: .35 });
       const taken = s("rect", { x: 2, y: surface, width: wide - 4, fill: "#d55e00", opacity: .6 });
-      const svg = s("svg", { viewBox: `0 0 ${wide} 156`, role: "img", "aria-label": t("stock", board) },
+      const svg = s("svg", { viewBox: `0 0 ${wide} 156`, role: "img", "aria-label": t("level_label", board) },
         s("path", { d: `M2 16v122q0 14 14 14h${wide - 32}q14 0 14-14V16`, fill: "none", stroke: "currentColor", "stroke-width": 3 }), level, taken);
-      const slide = slider({ low: 0, high: board.stock, step: 1 }, field);
+      const slide = slider({ low: 0, high: board.level, step: 1 }, field);
       return [[svg, words, slide.element], (value) => {
         slide.follow(value);
-        const units = Math.min(board.stock, Math.max(0, Number(value) || 0));
+        const units = Math.min(board.level, Math.max(0, Number(value) || 0));
         taken.setAttribute("height", height(units));
-        words.textContent = value === "" ? t("there_are", board)
-          : t("you_take", { ...board, units, left: board.stock - units });
+        words.textContent = value === "" ? t("level_now", board)
+          : t("level_taken", { ...board, units, left: board.level - units });
       }];
     },
-    pot(board, field) {
+    split(board, field) {
       const wide = width(), side = wide * .36, left = side / 2 + 2, right = wide - left;
       const amount = (x) => s("text", { x, y: 74, "text-anchor": "middle", style: "font-size:26px;font-weight:700" });
-      const hand = amount(left), pot = amount(right);
+      const keeps = amount(left), put = amount(right);
       const word = (x, text) => s("text", { x, y: 130, "text-anchor": "middle", class: "soft" }, text);
       const svg = s("svg", { viewBox: `0 0 ${wide} 136`, role: "img",
-        "aria-label": t("you_have", board) },
+        "aria-label": t("split_label", board) },
         s("rect", { x: 2, y: 30, width: side, height: 76, rx: 14, fill: "none", stroke: "currentColor", "stroke-width": 2 }),
         s("path", { d: `M${wide - side - 2} 30h${side}l-16 76H${wide - side + 14}z`, fill: "#0072b233", stroke: "#0072b2", "stroke-width": 2 }),
         s("path", { d: `M${wide / 2 - 24} 68h46m-12-10 12 10-12 10`, fill: "none", stroke: "currentColor", "stroke-width": 3 }),
-        hand, pot, word(left, t("you_keep")), word(right, t("in_the_pot", { multiplier: round(board.multiplier) })));
-      const slide = slider({ low: 0, high: board.endowment, step: board.step || "any" }, field);
+        keeps, put, word(left, t("split_kept")), word(right, t("split_put", { multiplier: round(board.multiplier) })));
+      const slide = slider({ low: 0, high: board.whole, step: board.step || "any" }, field);
       return [[svg, slide.element], (value) => {
         slide.follow(value);
-        const given = Math.min(board.endowment, Math.max(0, Number(value) || 0));
-        hand.textContent = value === "" ? round(board.endowment) : round(board.endowment - given);
-        pot.textContent = value === "" ? "?" : round(given);
+        const given = Math.min(board.whole, Math.max(0, Number(value) || 0));
+        keeps.textContent = value === "" ? round(board.whole) : round(board.whole - given);
+        put.textContent = value === "" ? "?" : round(given);
       }];
     },
     map(board, field, send) {
-      // A cell is large enough for a finger, so a phone shows the neighbourhood of a large room.
+      // A cell is large enough for a finger, so a phone shows the neighbourhood in a large map.
       const least = 40, odd = (n) => (n % 2 ? n : n - 1);
       const whole = board.whole, wide = whole ? board.width : Math.min(board.width, odd(Math.floor(width() / least))), high = whole ? board.height : Math.min(board.height, 7);
       const from = (at, most, n) => Math.max(0, Math.min(most - n, at - Math.floor(n / 2)));
       const left = from(board.me[0], board.width, wide), top = from(board.me[1], board.height, high), cells = [], to = board.target;
       const inside = ([x, y]) => x >= left && x < left + wide && y >= top && y < top + high;
       const take = (option) => { field.set(option); if (!whole) send(); };
-      const svg = room(board, left, top, wide, high, whole ? 30 : 48, t(whole ? "map_whole" : "map"),
+      const svg = scene(board, left, top, wide, high, whole ? 30 : 48, t(whole ? "map_whole" : "map"),
         board.options.map((each) => {
           const [x, y] = each.at, arrow = ARROWS[(y - board.me[1] + 1) * 3 + x - board.me[0] + 1];
           const cell = s("g", whole ? { class: "cell", onclick: () => take(each.option) }
             : { class: "cell", role: "button", tabindex: 0, "aria-label": arrow, onclick: () => take(each.option), onkeydown: (event) => { if (event.key === "Enter") take(each.option); } },
           s("rect", { x, y, width: 1, height: 1, "stroke-width": .05 }),
-          whole ? exitName(board, each) : s("text", { x: x + .5, y: y + .68, "text-anchor": "middle", style: "font-size:.5px" }, arrow));
+          whole ? optionName(board, each) : s("text", { x: x + .5, y: y + .68, "text-anchor": "middle", style: "font-size:.5px" }, arrow));
           cells.push([each.option, cell]);
           return cell;
         }),
@@ -197,10 +197,10 @@
     },
   };
   const ARROWS = ["↖", "↑", "↗", "←", "•", "→", "↙", "↓", "↘"];
-  // A part of the room as the wall shows it: walls, exits, and people in the colour of their exit.
-  function room(board, left, top, wide, high, most, label, ...above) {
+  // A part of the scene as the wall shows it: the ground, and the marks on it.
+  function scene(board, left, top, wide, high, most, label, ...above) {
     const mark = ([x, y, colour, shape]) => (shape === "^" ? s("path", { d: `M${x + .5} ${y + .12}l.4 .72h-.8z`, fill: colour }) : s("circle", { cx: x + .5, cy: y + .5, r: .36, fill: colour }));
-    return s("svg", { viewBox: `${left} ${top} ${wide} ${high}`, class: "room", style: `max-width:${wide * most}px`, role: "group", "aria-label": label },
+    return s("svg", { viewBox: `${left} ${top} ${wide} ${high}`, class: "scene", style: `max-width:${wide * most}px`, role: "group", "aria-label": label },
       s("rect", { x: left, y: top, width: wide, height: high, fill: "var(--sabm-card)" }), (board.ground || []).map(([x, y, colour]) => s("rect", { x, y, width: 1.02, height: 1.02, fill: colour })), (board.marks || []).map(mark), ...above);
   }
   // Small pictures of a finished round.
@@ -217,7 +217,7 @@
           s("path", { d: `M0 4v${46 + 18 * i}`, stroke: "currentColor", "stroke-width": 2 }),
           s("text", { x: ends ? -6 : 6, y: 50 + 18 * i, "text-anchor": ends ? "end" : "start" }, `${mark.label} ${round(mark.at)}`)))));
     },
-    pot(picture) {
+    shares(picture) {
       const wide = width(), each = (wide - 4) / picture.parts, amount = round(picture.share);
       return s("svg", { viewBox: `0 0 ${wide} 46`, role: "img", "aria-label": `${picture.parts} × ${amount}` }, Array.from({ length: picture.parts }, (_, i) => s("rect", {
         class: "fills", style: `animation-delay:${i * 60}ms`, x: 2 + i * each, y: 4, width: each - 2, height: 38, rx: 4, fill: "#0072b2", opacity: i ? .3 : 1 })),
@@ -225,13 +225,13 @@
     },
     path(picture) {
       const points = picture.path.map(([x, y]) => `${x + .5} ${y + .5}`), [x, y] = picture.path[picture.path.length - 1];
-      return room({ ground: picture.ground }, 0, 0, picture.width, picture.height, 18, points.join(", "),
+      return scene({ ground: picture.ground }, 0, 0, picture.width, picture.height, 18, points.join(", "),
         s("path", { d: `M${points.join("L")}`, fill: "none", stroke: "currentColor", "stroke-width": .25, "stroke-linejoin": "round", "stroke-linecap": "round" }),
         s("circle", { cx: x + .5, cy: y + .5, r: .4, fill: "currentColor" }));
     },
   };
-  function exitName(board, { at: [x, y], option }) {
-    // Beside the exit, inside the room.
+  function optionName(board, { at: [x, y], option }) {
+    // Beside the cell, inside the map.
     const anchor = x === 0 ? "start" : x === board.width - 1 ? "end" : "middle";
     const dx = { start: 1.3, end: -.3, middle: .5 }[anchor], dy = y === 0 ? 1.9 : y === board.height - 1 ? -.4 : .8;
     return s("text", { x: x + dx, y: y + dy, "text-anchor": anchor, style: "font-size:1px;font-weight:700" }, option);
