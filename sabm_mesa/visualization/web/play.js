@@ -234,7 +234,7 @@
     // Beside the cell, inside the map.
     const anchor = x === 0 ? "start" : x === board.width - 1 ? "end" : "middle";
     const dx = { start: 1.3, end: -.3, middle: .5 }[anchor], dy = y === 0 ? 1.9 : y === board.height - 1 ? -.4 : .8;
-    return s("text", { x: x + dx, y: y + dy, "text-anchor": anchor, style: "font-size:1px;font-weight:700" }, option);
+    return s("text", { x: x + dx, y: y + dy, "text-anchor": anchor, style: "font-size:1px;font-weight:700;paint-order:stroke;stroke:var(--sabm-card);stroke-width:.3px" }, option);
   }
   function pointer([x, y], left, top, wide, high) {
     // An arrow at the edge of the map, towards what lies beyond it.
