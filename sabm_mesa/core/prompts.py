@@ -14,6 +14,9 @@ is data and never rendered. The text of a message is quoted (see below); other t
 the filter ``quote``. The filter ``money`` shows an amount with two decimals, or with none if it is
 whole; the filter ``number`` shows a number in few digits, ``number(5)`` in five.
 
+A file ``wordings.toml`` beside it has the variants that say the same in other words, each in a
+table of its own: ``[reworded_1]``.
+
 ``core/answers.toml`` has the instructions on the answer format. A user's prompt file has the same
 form: its entries replace the built-in text, and it may add conditions, variants and personas.
 
@@ -393,6 +396,8 @@ def load_builtin(name: str) -> dict[str, Any]:
 def load(source: str | Path | Mapping[str, Any]) -> dict[str, Any]:
     """Read a prompt file, or the prompts of a class: entries, and tables by their names.
 
+    The tables of ``wordings.toml`` beside a ``prompts.toml`` are among its variants.
+
     Raises:
         PromptError: when it cannot be read or has unknown tables.
     """
@@ -403,15 +408,23 @@ def load(source: str | Path | Mapping[str, Any]) -> dict[str, Any]:
         return _tables({**tables, "prompts": entries}, "prompts")
     if not isinstance(source, str | Path):
         raise PromptError(f"A prompt file is given by its path, not as {source!r}.")
+    book = _tables(_read_table(source), str(source))
+    wordings = Path(source).with_name("wordings.toml")
+    if Path(source).name == "prompts.toml" and wordings.is_file():
+        return {**book, "variants": merge(book["variants"], _read_table(wordings))}
+    return book
+
+
+def _read_table(path: str | Path) -> dict[str, Any]:
     with suppress(OSError, ValueError):
-        changed = Path(source).stat()
-        return _read(str(source), changed.st_mtime_ns, changed.st_size)
-    return _read(str(source))  # which says what is wrong
+        changed = Path(path).stat()
+        return _unchanged(str(path), changed.st_mtime_ns, changed.st_size)
+    return _unchanged(str(path))  # which says what is wrong
 
 
 @lru_cache(maxsize=64)  # each model of a scenario has a book
-def _read(path: str, *_changed: int) -> dict[str, Any]:
-    return _tables(read_toml(path, "prompt file", PromptError), path)
+def _unchanged(path: str, *_changed: int) -> dict[str, Any]:
+    return read_toml(path, "prompt file", PromptError)
 
 
 def _tables(raw: dict[str, Any], source: str) -> dict[str, Any]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 
-from sabm_mesa.core.prompts import load_builtin
+from sabm_mesa.core.prompts import load, load_builtin
 from sabm_mesa.models.registry import scenario
 
 PAGE = Path(__file__).parents[2] / "paper" / "published-prompts.md"
@@ -42,9 +41,9 @@ def names_in(heading: str, entry: str) -> set[str]:
     known: set[str] = set(load_builtin("answers")["answers"])
     for name in [named[1]] if named else SCENARIOS[heading]:
         model = scenario(name)
-        book = tomllib.loads(Path(model.prompt_file).read_text("utf-8"))
-        known |= {*book["prompts"], *book.get("personas", {}), "persona", *model.changeable}
-        known |= {*book.get("conditions", {}), *book.get("variants", {}), "exam.toml"}
+        book = load(model.prompt_file)
+        known |= {*book["prompts"], *book["personas"], "persona", *model.changeable}
+        known |= {*book["conditions"], *book["variants"], "exam.toml"}
     return known
 
 

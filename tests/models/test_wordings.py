@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from typing import Any
 
 import pytest
 
-from sabm_mesa.core.prompts import names_in
+from sabm_mesa.core.prompts import load, names_in
 from sabm_mesa.models.registry import scenario
 
 FAMILY = ("reworded_1", "reworded_2", "reworded_3")
@@ -26,10 +24,6 @@ BETRAYING = {
 }
 
 
-def texts(name: str) -> dict[str, Any]:
-    return tomllib.loads(scenario(name).prompt_file.read_text("utf-8"))
-
-
 def numbers(text: str) -> set[str]:
     return set(re.findall(r"\d+", re.sub(r"\{\{.*?\}\}|{%.*?%}", "", text)))
 
@@ -39,7 +33,7 @@ def numbers(text: str) -> set[str]:
     ("name", "entry"), [(name, entry) for name, entries in QUESTIONS.items() for entry in entries]
 )
 def test_a_wording_has_the_same_placeholders_and_numbers(name, entry, variant) -> None:
-    book = texts(name)
+    book = load(scenario(name).prompt_file)
     own, other = book["prompts"][entry], book["variants"][variant][entry]
 
     assert other != own
@@ -50,7 +44,7 @@ def test_a_wording_has_the_same_placeholders_and_numbers(name, entry, variant) -
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_the_wordings_reword_the_scenario_and_every_question(name) -> None:
-    variants = texts(name)["variants"]
+    variants = load(scenario(name).prompt_file)["variants"]
 
     assert {each for each in variants if each.startswith("reworded")} == set(FAMILY)
     for variant in FAMILY:
