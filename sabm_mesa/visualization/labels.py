@@ -79,7 +79,7 @@ def title_of(model: SmartModel | type[SmartModel]) -> str:
     return known(f"titles.{slug(model.title)}", model.title)
 
 
-def counting(model: SmartModel) -> tuple[str, int]:
+def counting(model: SmartModel | type[SmartModel]) -> tuple[str, int]:
     """Return the word for a round, and the number that people read for round 0 of the data.
 
     If the first rounds are given (`SmartModel.given_rounds`), counting starts at the first round
@@ -89,7 +89,7 @@ def counting(model: SmartModel) -> tuple[str, int]:
     return noun, first - model.given_rounds
 
 
-def round_of(model: SmartModel, number_: int) -> str:
+def round_of(model: SmartModel | type[SmartModel], number_: int) -> str:
     """The name of a round for readers, such as ``"round 3"`` or ``"month 4"``.
 
     Args:

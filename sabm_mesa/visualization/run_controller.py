@@ -15,7 +15,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakSet
 
@@ -23,13 +22,9 @@ from sabm_mesa.core.engine import WIND_UP_S
 from sabm_mesa.errors import MindError, ScenarioError
 from sabm_mesa.recording.export import csv_of
 from sabm_mesa.visualization.labels import error_line
-from sabm_mesa.visualization.scenario_view import Heard, Said, ScenarioView, Worlds
+from sabm_mesa.visualization.scenario_view import ModelView, ScenarioView
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from sabm_mesa.analysis.charts import Chart
-    from sabm_mesa.analysis.pictures import Scene
     from sabm_mesa.models.base import SmartModel
 
 
@@ -43,32 +38,11 @@ Status = Literal["ready", "playing", "pausing", "paused", "over", "failed"]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, eq=False)
-class Shown:
-    """The displayed content for the finished rounds.
-
-    Attributes:
-        model_data: one row per round.
-        agent_data: one row per agent and round.
-        charts: the charts.
-        played: the last round in the charts; −1 for none.
-        table: the table of the scenario's page with its caption, if it has one.
-        problem: why the charts cannot be made, or ``""``.
-    """
-
-    model_data: pd.DataFrame
-    agent_data: pd.DataFrame
-    charts: tuple[Chart, ...] = ()
-    played: int = -1
-    table: tuple[str, pd.DataFrame] | None = None
-    problem: str = ""
-
-
 _controllers: WeakSet[RunController] = WeakSet()
 """The open controllers of this process, which are closed at its end."""
 
 
-class RunController:
+class RunController(ModelView):
     """The controller of a displayed model.
 
     Args:
@@ -77,8 +51,6 @@ class RunController:
         release: called in the thread when the run has ended.
 
     Attributes:
-        shown: the visible part of the finished rounds; replaced as a whole.
-        version: grows with every change of `shown`.
         problem: why the run ended early, or ``""``.
         in_code: whether the code of the scenario or of a mind ended it.
         planned: the rounds in which agents planned.
@@ -91,17 +63,13 @@ class RunController:
         scenario_view: ScenarioView,
         release: Callable[[], object] = lambda: None,
     ) -> None:
-        self.model, self.scenario_view = model, scenario_view
-        self.shown = Shown(model.model_frame(), model.agent_frame())
+        super().__init__(model, scenario_view)
         self.problem, self.in_code = "", False
         self.planned: set[int] = set()
         self.interval_s = PACE_S
-        self.version = 0
-        self._heard = Heard(scenario_view, model)
-        self._worlds = Worlds(scenario_view, model)
         self._wanted = 0.0
         self._playing = self._pausing = False
-        self._ended = self._closed = self._gone = False
+        self._ended = self._gone = False
         self._then: Callable[[], object] | None = None
         self._release: Callable[[], object] | None = release
         self._changed = threading.Condition()
@@ -161,14 +129,6 @@ class RunController:
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
-    def said(self) -> dict[int, list[Said]]:
-        """Round → its messages, including those of the current round; silent rounds are left out.
-
-        Returns:
-            The messages by round, in the order of the rounds.
-        """
-        return self._heard.by_round()
-
     def model_csv(self) -> str:
         """The model data as CSV."""
         return csv_of(self.shown.model_data)
@@ -176,10 +136,6 @@ class RunController:
     def agents_csv(self) -> str:
         """The agent data as CSV."""
         return csv_of(self.shown.agent_data)
-
-    def scenes(self, round_: int) -> tuple[Scene, ...]:
-        """The world after a round; empty if the scenario has none."""
-        return self._worlds.after(round_, self.shown.model_data, self.shown.agent_data)
 
     def _work(self) -> None:
         self._look()
@@ -216,7 +172,7 @@ class RunController:
     def _play_round(self) -> None:
         try:
             self.model.step()
-            self._heard.keep()
+            self.keep_said()
             if _planned(self.model):
                 self.planned.add(self.model.round)
         except Exception as error:  # noqa: BLE001 - an error of a scenario is a line on the page
@@ -242,38 +198,15 @@ class RunController:
             self._changed.wait_for(lambda: not self._goes_on(), moment - time.monotonic())
 
     def _look(self) -> None:
-        """Take a snapshot of the model."""
-        if self._closed:
-            return
-        before = self.shown
-        try:
-            frames = self.model.model_frame(), self.model.agent_frame()
-            played = rounds_done(self.model) - 1
-            before = replace(before, model_data=frames[0], agent_data=frames[1], played=played)
-            table = self.scenario_view.table(self.model, frames[0])
-            charts = self.scenario_view.charts(self.model, *frames)
-            self._worlds.keep(played, *frames)
-        except Exception as error:  # noqa: BLE001 - no chart may end a run that is paid for
-            if not self._closed:  # the folder of the run may have been removed
-                self._publish(replace(before, problem=error_line(error)))
-        else:
-            self._publish(Shown(*frames, charts, played, table))
-
-    def _publish(self, shown: Shown) -> None:
-        self.shown = shown
-        self._ended = not self.model.running
-        self.version += 1
+        if not self._closed:
+            self.look()
+            self._ended = not self.model.running
 
 
 def _planned(model: SmartModel) -> bool:
     """Whether agents were asked for plans in the current round."""
     plans = [phase for phase in model.phases if phase.name == PLAN]
     return any(phase.when is None or phase.when(model) for phase in plans)
-
-
-def rounds_done(model: SmartModel) -> int:
-    """The number of completed rounds; a failed round does not count."""
-    return len(model.datacollector.model_vars["asks"])
 
 
 def stop_all() -> list[RunController]:

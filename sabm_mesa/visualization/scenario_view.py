@@ -7,6 +7,7 @@ column.
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sabm_mesa.analysis.charts import Chart
@@ -15,7 +16,7 @@ from sabm_mesa.core.messages import Message
 from sabm_mesa.core.parameters import parameters_of
 from sabm_mesa.describe.docstrings import spec_sheet
 from sabm_mesa.minds.specs import describe_minds
-from sabm_mesa.visualization.labels import name_of, titles_of
+from sabm_mesa.visualization.labels import error_line, name_of, titles_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,66 +162,101 @@ class ScenarioView:
         return next((c for c in charts if c.name == self._page.card_chart), charts[0])
 
 
-class Heard:
-    """Messages of a model, by round.
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """The displayed content for the finished rounds.
 
-    Args:
-        scenario_view: the display of the scenario.
-        model: the model.
+    Attributes:
+        model_data: one row per round.
+        agent_data: one row per agent and round.
+        charts: the charts.
+        played: the last round in the charts; −1 for none.
+        table: the table of the scenario's page with its caption, if it has one.
+        problem: why the charts cannot be made, or ``""``.
     """
 
-    def __init__(self, scenario_view: ScenarioView, model: SmartModel) -> None:
-        self.scenario_view, self.model = scenario_view, model
-        self._done: dict[int, list[Said]] = {}
+    model_data: pd.DataFrame
+    agent_data: pd.DataFrame
+    charts: tuple[Chart, ...] = ()
+    played: int = -1
+    table: tuple[str, pd.DataFrame] | None = None
+    problem: str = ""
+
+
+class ModelView:
+    """The state of a model for its pages: read between two rounds, in its thread.
+
+    Args:
+        model: the model, before its first round.
+        scenario_view: how the scenario is shown.
+
+    Attributes:
+        shown: the visible part of the finished rounds; replaced as a whole.
+        version: grows with every change of `shown`.
+    """
+
+    def __init__(self, model: SmartModel, scenario_view: ScenarioView) -> None:
+        self.model, self.scenario_view = model, scenario_view
+        self.shown = Shown(model.model_frame(), model.agent_frame())
+        self.version = 0
+        self._closed = False
+        self._said: dict[int, list[Said]] = {}
+        self._worlds: dict[int, tuple[Scene, ...]] = {}
         self._lock = threading.Lock()
 
-    def keep(self) -> None:
-        """Keep the messages of the finished round."""
-        messages = self.scenario_view.said(self.model)
-        with self._lock:
-            if messages:
-                self._done[self.model.round] = messages
-
-    def by_round(self) -> dict[int, list[Said]]:
+    def said(self) -> dict[int, list[Said]]:
         """Round → its messages, also those of the round under way; silent rounds are not in."""
         now, messages = self.model.round, self.scenario_view.said(self.model)
         with self._lock:
-            done = dict(self._done)
+            done = dict(self._said)
         return done | {now: messages} if messages and now not in done else done
 
+    def scenes(self, round_: int) -> tuple[Scene, ...]:
+        """The world after a round; empty if the scenario has none.
 
-class Worlds:
-    """The worlds of a model after its rounds.
-
-    Args:
-        scenario_view: the display of the scenario.
-        model: the model.
-    """
-
-    def __init__(self, scenario_view: ScenarioView, model: SmartModel) -> None:
-        self.scenario_view, self.model = scenario_view, model
-        self._kept: dict[int, tuple[Scene, ...]] = {}
-
-    def keep(self, played: int, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> None:
-        """Keep the current world, between two rounds."""
-        view, model = self.scenario_view, self.model
-        scenes = view.scenes(model, played, model_data, agent_data)
-        self._kept[played] = scenes + view.scenes_now(model)
-        while len(self._kept) > KEPT_WORLDS:
-            del self._kept[next(iter(self._kept))]
-
-    def after(
-        self, round_: int, model_data: pd.DataFrame, agent_data: pd.DataFrame
-    ) -> tuple[Scene, ...]:
-        """The world after a round; empty if the scenario has none."""
-        known, view = self._kept, self.scenario_view
+        Args:
+            round_: the round; −1 for the start.
+        """
+        known, shown = self._worlds, self.shown
         if round_ not in known and round_ >= 0:
-            scenes = view.scenes(self.model, round_, model_data, agent_data)
-            if scenes:
+            frames = shown.model_data, shown.agent_data
+            if scenes := self.scenario_view.scenes(self.model, round_, *frames):
                 return scenes
         # Fast rounds have no separate picture.
         before = [played for played in list(known) if played <= round_]
         return known[max(before)] if before else ()
+
+    def keep_said(self) -> None:
+        """Keep the messages of the finished round."""
+        messages = self.scenario_view.said(self.model)
+        with self._lock:
+            if messages:
+                self._said[self.model.round] = messages
+
+    def look(self) -> None:
+        """Take a snapshot of the model. No error of a chart ends a run that is paid for."""
+        model, view, shown = self.model, self.scenario_view, self.shown
+        try:
+            self.keep_said()
+            frames = model.model_frame(), model.agent_frame()
+            played = rounds_done(model) - 1
+            shown = replace(shown, model_data=frames[0], agent_data=frames[1], played=played)
+            table, charts = view.table(model, frames[0]), view.charts(model, *frames)
+            self._worlds[played] = view.scenes(model, played, *frames) + view.scenes_now(model)
+            while len(self._worlds) > KEPT_WORLDS:
+                del self._worlds[next(iter(self._worlds))]
+            shown = Shown(*frames, charts, played, table)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a line on the page
+            if self._closed:  # the folder of the run may have been removed
+                return
+            shown = replace(shown, problem=error_line(error))
+        self.shown = shown
+        self.version += 1
+
+
+def rounds_done(model: SmartModel) -> int:
+    """The number of completed rounds; a failed round does not count."""
+    return len(model.datacollector.model_vars["asks"])
 
 
 def subtitle_of(model: SmartModel) -> str:

@@ -11,7 +11,7 @@ from sabm_mesa.errors import RunError
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.runs.rerun import replay
-from sabm_mesa.visualization.scenario_view import Heard, ScenarioView
+from sabm_mesa.visualization.scenario_view import ModelView, ScenarioView
 from tests.core.support import Waiting
 
 
@@ -112,10 +112,10 @@ def test_messages_are_in_the_order_of_the_turns_whatever_comes_first() -> None:
 def test_hearers_are_in_the_recording_and_on_the_page(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
     model = Whispers(minds=ScriptedMind(words), rng=1, recording=path)
-    heard = Heard(ScenarioView(Whispers), model)
+    heard = ModelView(model, ScenarioView(Whispers))
     while model.running:
         model.step()
-        heard.keep()
+        heard.keep_said()
     said = Recorded(path).messages()
 
     partners = {"1": "2", "2": "1", "3": "4", "4": "3"}
@@ -123,7 +123,7 @@ def test_hearers_are_in_the_recording_and_on_the_page(tmp_path) -> None:
     assert whispered["to"].tolist() == [partners[str(each)] for each in whispered["speaker"]]
     assert set(said.loc[said["phase"] == "shout", "to"]) == {"all"}
     assert said["text"].tolist() == [each.text for each in model.conversation(rounds=None)]
-    shown = [(each.speaker, each.hearers) for each in heard.by_round()[1]]
+    shown = [(each.speaker, each.hearers) for each in heard.said()[1]]
     assert shown[-1] == ("Whisperer 4", "all")
     assert {to for _, to in shown[:8]} == {f"Whisperer {i}" for i in range(1, 5)}
     again = replay(path, scenario=Whispers).models[0]

@@ -150,7 +150,7 @@ def test_rounds_have_small_pictures():
     contest.run_model()
     marks = {mark["label"]: mark["at"] for mark in picture(contest, 1)["marks"]}
     assert marks == pytest.approx(
-        {"last mean": 53.5, "last target": 53.5 * 2 / 3, "your last number": 24}
+        {"last mean": 53.5, "last target": 53.5 * 2 / 3, "your last pick": 24}
     )
 
     pot = PublicGoods(n_players=2, group_size=2, n_rounds=1, minds=scripts(["4"], ["8"]), rng=1)

@@ -14,7 +14,7 @@ from sabm_mesa.runs.game import Game, Games, with_others
 from sabm_mesa.visualization.labels import whole_in
 from sabm_mesa.visualization.reading import store
 from sabm_mesa.visualization.run_controller import RunController
-from sabm_mesa.visualization.scenario_view import Heard, ScenarioView
+from sabm_mesa.visualization.scenario_view import ModelView, ScenarioView
 from sabm_mesa.visualization.viewer.html import painting
 from sabm_mesa.visualization.viewer.page_state import PageState
 from tests.visualization.test_run_controller import WAIT_S, Slow, wait_for
@@ -91,8 +91,9 @@ def test_a_step_pressed_while_a_round_ends_is_played(present):
 
     class Late(ScenarioView):
         def said(self, model):
-            ending.set()
-            go.wait(WAIT_S)
+            if model.round >= 0:
+                ending.set()
+                go.wait(WAIT_S)
             return super().said(model)
 
     controller = present(contest(), Late(KeynesianBeautyContest))
@@ -168,25 +169,26 @@ def test_a_page_at_rest_is_not_drawn_again_for_an_unknown_price(monkeypatch):
 def test_between_the_end_of_a_round_and_the_moment_it_is_kept_no_message_is_missing():
     model = contest()
     model.run_model()
-    heard = Heard(ScenarioView(type(model)), model)
-    during = heard.by_round()
+    view = ModelView(model, ScenarioView(type(model)))
+    during = view.said()
 
     assert [each.text for each in during[model.round]] == [s.text for s in model.said]
-    heard.keep()
-    assert heard.by_round() == during
+    view.keep_said()
+    assert view.said() == during
 
 
 def test_an_answer_in_the_moment_of_the_limit_is_shown_as_it_counts():
     game = a_game(time_limit_s=0.2)
     (seat,) = game.seats.values()
     seat.take("me")
-    close, refusals = seat._close, []  # noqa: SLF001 - the moment between limit and end
+    changed_from, refusals = seat.changed_from, []
 
-    def late(*given, **more):
-        refusals.append(seat.answer("me", 0, "40"))
-        return close(*given, **more)
+    async def late(version, timeout_s):
+        await changed_from(version, timeout_s)
+        if seat.question is not None and seat.question.remaining_s == 0:  # between limit and end
+            refusals.append(seat.answer("me", 0, "40"))
 
-    seat._close = late  # noqa: SLF001
+    seat.changed_from = late
     game.start()
     game.join()
     assert refusals == [""]

@@ -160,7 +160,7 @@ def test_given_rounds_are_before_the_first_one(read: Ask, tmp_path: Path) -> Non
     assert text.index("Price of Ed") < text.index("Technical columns")
     assert "price_1" not in text
     assert "Before the first round" in read(file=path, run=0, round=0)
-    assert called(run_data(path, 0), 0, "in") == "before the first round"
+    assert called(run_data(path, 0), 0) == "before the first round"
 
 
 def test_what_is_found_leads_to_its_place(client: TestClient, read: Ask, folder: Path) -> None:

@@ -17,7 +17,7 @@ from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.visualization.access import admit, host_key
 from sabm_mesa.visualization.game_view import VIEWS, GameView
 from sabm_mesa.visualization.middleware import RequestMiddleware
-from sabm_mesa.visualization.run_controller import Shown
+from sabm_mesa.visualization.scenario_view import Shown
 from sabm_mesa.visualization.web import debrief
 from sabm_mesa.visualization.web import wall as board
 from sabm_mesa.visualization.web.games import GAMES
@@ -291,5 +291,5 @@ def test_the_board_gives_those_who_decide_no_hint(
 ) -> None:
     browser, session = wall
     state = browser.get(f"/screen/{session.code}/state").json()
-    assert state["board"]["label"] == "Number chosen: mean"
+    assert state["board"]["label"] == "Pick: mean"
     assert "equilibrium" not in str(state["board"])

@@ -11,13 +11,14 @@ from sabm_mesa.analysis.pictures import Scene
 from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.models.registry import scenario
-from sabm_mesa.visualization.labels import Titles, name_of, titles_of
+from sabm_mesa.visualization.labels import Titles, counting, name_of, round_of, titles_of
 from sabm_mesa.visualization.reading import comparing
 from sabm_mesa.visualization.reading.store import RunData
 from sabm_mesa.visualization.scenario_view import ScenarioView
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
+    from sabm_mesa.recording import RecordedRun
 
 MOST = 6
 """Maximum number of charts of two runs."""
@@ -67,36 +68,29 @@ def both(one: RunData, other: RunData, names: tuple[str, str]) -> tuple[Chart, .
     return tuple(counted(charts, *counting_of(one), None))
 
 
+def scenario_of(run: RecordedRun) -> type[SmartModel] | None:
+    """The scenario of a run; None when it is not installed."""
+    try:
+        return scenario(run.scenario)
+    except SabmError:
+        return None
+
+
 def counting_of(run: RunData) -> tuple[str, int]:
     """The word for a round of a run, and the number that people read for round 0."""
-    try:
-        model = scenario(run.recorded.scenario)
-        noun, first = model.page.round_name
-        return noun, first - model.given_rounds
-    except SabmError:
-        return "round", 1
+    model = scenario_of(run.recorded)
+    return ("round", 1) if model is None else counting(model)
 
 
-def given_of(run: RunData) -> int:
-    """Number of given rounds at the start of a run, in which nobody decides."""
-    try:
-        return scenario(run.recorded.scenario).given_rounds
-    except SabmError:
-        return 0
-
-
-def called(run: RunData, round_: int, word: str = "") -> str:
+def called(run: RunData, round_: int) -> str:
     """The name of a round, such as ``"round 3"``; given rounds are before the first round.
 
     Args:
         run: the run.
         round_: the round in the data, from 0.
-        word: a word before the name, such as ``"in"``; omitted for given rounds.
     """
-    noun, first = counting_of(run)
-    if round_ < given_of(run):
-        return f"before the first {noun}"
-    return f"{word} {noun} {round_ + first}".lstrip()
+    model = scenario_of(run.recorded)
+    return f"round {round_ + 1}" if model is None else round_of(model, round_)
 
 
 def number_of(run: RunData, round_: int) -> str:
@@ -106,15 +100,15 @@ def number_of(run: RunData, round_: int) -> str:
         run: the run.
         round_: the round in the data, from 0.
     """
-    return "start" if round_ < given_of(run) else str(round_ + counting_of(run)[1])
+    model = scenario_of(run.recorded)
+    given = 0 if model is None else model.given_rounds
+    return "start" if round_ < given else str(round_ + counting_of(run)[1])
 
 
-def scenario_title(name: str) -> str:
-    """The title of a scenario by its name; the name when it is not installed."""
-    try:
-        return scenario(name).title
-    except SabmError:
-        return name
+def title_of(run: RecordedRun) -> str:
+    """The title of the scenario of a run; its name when it is not installed."""
+    model = scenario_of(run)
+    return run.scenario if model is None else model.title
 
 
 def titles_in(run: RunData) -> Titles:

@@ -94,7 +94,7 @@ def about_run(run: RecordedRun, row: Mapping[Any, Any]) -> dict[str, Any]:
 
 def title_of(run: RecordedRun) -> str:
     """The scenario and the date of a run."""
-    return f"{charts.scenario_title(run.scenario)}, {run.started[:16].replace('T', ' ')}"
+    return f"{charts.title_of(run)}, {run.started[:16].replace('T', ' ')}"
 
 
 def settings_of(runs: Sequence[RecordedRun]) -> list[dict[str, Any]]:
@@ -275,7 +275,7 @@ def compare_page(
                for data in (run, other)]  # fmt: skip
     table.append(("Changed during the run", changes[0], changes[1]))
     return {
-        "scenario": charts.scenario_title(run.recorded.scenario),
+        "scenario": charts.title_of(run.recorded),
         "names": names_of(run, other),
         "table": table,
         "difference": "All data of both runs are the same."

@@ -8,8 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from sabm_mesa.errors import UsageError
-from sabm_mesa.models.registry import scenario
 from sabm_mesa.recording.frames import HEARD_BY_ALL, Recorded
 from sabm_mesa.recording.statistics import in_words
 from sabm_mesa.visualization.labels import number
@@ -28,16 +26,10 @@ def asks_of(run: RunData, round_: int) -> list[dict[str, Any]]:
     for row in records(run.asks_of(round_)):
         tried.setdefault((row["phase"], row["agent"], row["call"]), []).append(row)
     asks = [_ask(place, rows) for place, rows in tried.items()]
-    phases = list(dict.fromkeys([*phases_of(run), *(ask["phase"] for ask in asks)]))
+    model = charts.scenario_of(run.recorded)
+    known = ["communicate", "plan"] if model is None else [phase.name for phase in model.phases]
+    phases = list(dict.fromkeys([*known, *(ask["phase"] for ask in asks)]))
     return sorted(asks, key=lambda ask: phases.index(ask["phase"]))
-
-
-def phases_of(run: RunData) -> list[str]:
-    """The phases of a run in the order in which they are played, if it is known."""
-    try:
-        return [phase.name for phase in scenario(run.recorded.scenario).phases]
-    except UsageError:
-        return ["communicate", "plan"]
 
 
 def attempt(row: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ DOORS = (
         "words": "Choose a scenario, press Play, and click an agent for its story.",
     },
     {
-        "title": "Play in class", "path": "/host",
+        "title": "Play with people", "path": "/host",
         "words": "Open a game: people join by a code, on their own devices.",
     },
     {

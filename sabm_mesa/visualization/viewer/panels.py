@@ -28,8 +28,8 @@ from sabm_mesa.visualization.labels import (
     titles_of,
     who_decides,
 )
-from sabm_mesa.visualization.run_controller import RunController, Shown, rounds_done
-from sabm_mesa.visualization.scenario_view import Said, subtitle_of
+from sabm_mesa.visualization.run_controller import RunController
+from sabm_mesa.visualization.scenario_view import Said, Shown, rounds_done, subtitle_of
 from sabm_mesa.visualization.viewer.chart import ChartWidget
 from sabm_mesa.visualization.viewer.html import card, choice, html, inside, problem
 from sabm_mesa.visualization.viewer.page_state import PageState

@@ -497,7 +497,7 @@ def _course(games: Sequence[Game], declared: Debrief | None, chosen: int) -> Sli
         key = "slides.course" if declared else key
         words = Phrase(key, label=label, began=began, ended=ended)
     theory = _always(model, declared) if declared else {}
-    drawing = _lines_svg(lines, theory, label, model, chosen)
+    drawing = Drawing(lambda language: _lines_in(language, lines, theory, label, model, chosen))
     return Slide(title, [words], drawing)
 
 
@@ -627,7 +627,7 @@ def _ranking(games: Sequence[Game]) -> Slide:
     lines = [
         Phrase(
             "slides.ranked",
-            place=1 + sum(_is_better(other[0], own, score.lower_is_better) for other in rows),
+            place=1 + [other for other, *_ in rows].index(own),
             name=name,
             value=value,
         )
@@ -635,10 +635,6 @@ def _ranking(games: Sequence[Game]) -> Slide:
     ]
     title = Phrase("slides.ranking", label=score_in_words(score.label))
     return Slide(title, [words], _list(lines) if lines else "")
-
-
-def _is_better(one: float, other: float, lower: bool) -> bool:
-    return one < other if lower else one > other
 
 
 def _compared(games: Sequence[Game], declared: Debrief, round_: int) -> Drawing:
@@ -763,18 +759,11 @@ def _you(mine: float, low: float, high: float, language: str) -> str:
     )
 
 
-def _lines_svg(
-    lines: Mapping[str, pd.Series[float]], theory: Mapping[str, float], label: str,
-    model: SmartModel, chosen: int,
-) -> Drawing:  # fmt: skip
-    """Lines by round in several colours; of many lines one is in colour and the others grey."""
-    return Drawing(lambda language: _lines_in(language, lines, theory, label, model, chosen))
-
-
 def _lines_in(
     language: str, lines: Mapping[str, pd.Series[float]], theory: Mapping[str, float],
     label: str, model: SmartModel, chosen: int,
 ) -> str:  # fmt: skip
+    """Lines by round in several colours; of many lines one is in colour and the others grey."""
     say = partial(translated, language=language)
     values = [float(v) for line in lines.values() for v in line] + [
         float(v) for v in theory.values()

@@ -1,21 +1,9 @@
 "use strict";
-// What the wall and the page of a host draw alike: elements, the groups, the picture of the game,
+// What the wall and the page of a host draw alike: the groups, the picture of the game,
 // and slides.
 const sabm = (() => {
-  const SVG = "http://www.w3.org/2000/svg", AGAIN_MS = 1500, POLL_MS = 35000;
+  const AGAIN_MS = 1500, POLL_MS = 35000;
   let marks = new Map();
-
-  // Elements. A text is always a text, and never taken for markup.
-  function make(element, attributes, children) {
-    for (const [name, value] of Object.entries(attributes || {})) {
-      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-      else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value === true ? "" : value);
-    }
-    element.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
-    return element;
-  }
-  const h = (tag, attributes, ...children) => make(document.createElement(tag), attributes, children);
-  const s = (tag, attributes, ...children) => make(document.createElementNS(SVG, tag), attributes, children);
 
   // The groups: a tile for each, and one chart of them all.
   function board(state, show) {
@@ -142,5 +130,5 @@ const sabm = (() => {
     return { local: own && !network, origin: own && network ? network : location.origin };
   }
 
-  return { h, s, board, world, slide, slideControls, follow, reached };
+  return { board, world, slide, slideControls, follow, reached };
 })();

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { h, board, world, slideControls, follow } = sabm;
+  const { board, world, slideControls, follow } = sabm;
   const main = document.querySelector("main");
   const place = (id) => document.getElementById(id), [now, rest, form] = ["now", "rest", "form"].map(place);
   const query = new URLSearchParams(location.search), opened = new Set();

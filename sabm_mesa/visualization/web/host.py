@@ -82,7 +82,8 @@ def _page(request: Request) -> Response:
         if (lesson := scenario(name).class_game.lesson)
     ]
     html = page(
-        "host.html", styles=("wall.css", "host.css"), scripts=("drawing.js", "host.js"),
+        "host.html", styles=("wall.css", "host.css"),
+        scripts=("elements.js", "drawing.js", "host.js"),
         nonce=request.state.nonce, viewer=request.state.local,
         game=request.query_params.get("game"),
         lessons=lessons, cards=[_card(name) for name in find_all().models],

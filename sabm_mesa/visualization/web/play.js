@@ -3,7 +3,6 @@
   const app = document.getElementById("app");
   const { token } = app.dataset;
   const STORED = ":solara:theme.variant";
-  const SVG = "http://www.w3.org/2000/svg";
   const MOST_BESIDE = 4;  // options that are beside Send
   const POLL_AGAIN_MS = 1500, POST_MS = 8000, POLL_MS = 35000;
 
@@ -16,18 +15,6 @@
     return text.replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
   }
 
-  // Elements. A text is always a text, and never taken for markup.
-  function make(element, attributes, children) {
-    for (const [name, value] of Object.entries(attributes || {})) {
-      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-      else if (value === true) element.setAttribute(name, "");
-      else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
-    }
-    element.append(...children.flat().filter((each) => each !== null && each !== undefined && each !== false));
-    return element;
-  }
-  const h = (tag, attributes, ...children) => make(document.createElement(tag), attributes, children);
-  const s = (tag, attributes, ...children) => make(document.createElementNS(SVG, tag), attributes, children);
   const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
   // The theme: as the system wants it, until somebody chooses.

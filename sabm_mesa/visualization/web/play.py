@@ -89,7 +89,7 @@ def _page(request: Request) -> Response:
     token = request.path_params.get("token", "")
     code = request.path_params.get("code", "").upper()[:CODE_LENGTH]
     content = page(
-        "play.html", styles=("play.css",), scripts=("play.js",),
+        "play.html", styles=("play.css",), scripts=("elements.js", "play.js"),
         t=table_of(language, "page"), language=language, languages=LANGUAGES,
         nonce=request.state.nonce, token=token, code=code,
         texts=_script_texts(language),

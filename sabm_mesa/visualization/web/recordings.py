@@ -42,6 +42,7 @@ from sabm_mesa.visualization.reading.store import (
     stamp,
     values_by_name,
 )
+from sabm_mesa.visualization.web.debrief import FRAMES
 from sabm_mesa.visualization.web.opening import take_up
 from sabm_mesa.visualization.web.page import key_page, rendered, session_of
 
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
 PATH = "/recording"
 MOST_ASKS, MOST_HITS = 300, 50
 """Maximum number of asks and agents of a page, and of displayed hits of a search."""
-FRAMES = ("runs", "asks", "decisions", "model_data", "agent_data")
 TEXTS = {"": None, "answers": ANSWERED, "thoughts": THOUGHT, "messages": SAID, "prompts": SENT}
 """Choice → the kind of text that is searched; ``""``: all."""
 RESULTS = {"": None, "valid": True, "invalid": False}

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const main = document.querySelector("main"), { base } = main.dataset;
-  const { h, s, board, world, slide, slideControls, follow } = sabm;
+  const { board, world, slide, slideControls, follow } = sabm;
   let state = null, end = null;
 
   function show(change) {

@@ -32,8 +32,7 @@ from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.visualization.access import NETWORK, may_host
 from sabm_mesa.visualization.game_view import VIEWS
 from sabm_mesa.visualization.labels import counting, name_of, round_noun, title_of, titles_of
-from sabm_mesa.visualization.run_controller import Shown
-from sabm_mesa.visualization.scenario_view import rule_of
+from sabm_mesa.visualization.scenario_view import Shown, rule_of
 from sabm_mesa.visualization.seat_interface import Refused, read_object
 from sabm_mesa.visualization.web.debrief import slides
 from sabm_mesa.visualization.web.games import GAMES
@@ -154,10 +153,6 @@ def _label(model: Any) -> str:
     return Phrase("wall.mean", label=declared.label)
 
 
-def _last(model: Any) -> int:
-    return int(model.n_rounds - model.given_rounds)
-
-
 def routes() -> list[Route]:
     """The routes of the walls."""
     return [
@@ -175,7 +170,7 @@ def _page(request: Request) -> Response:
         return key_page(request)
     language = _language_of(request, _session_of(request))
     html = page(
-        "wall.html", styles=("wall.css",), scripts=("drawing.js", "wall.js"),
+        "wall.html", styles=("wall.css",), scripts=("elements.js", "drawing.js", "wall.js"),
         t=table_of(language, "wall"), language=language, nonce=request.state.nonce,
         base=request.url.path,
     )  # fmt: skip
@@ -280,7 +275,7 @@ def state_of(session: ClassSession | None) -> dict[str, Any]:
         groups = [group_of(game, number) for number, game in enumerate(session.games, 1)]
         state["board"] = {
             "label": _label(model), "noun": round_noun(model), "groups": groups,
-            "last": _last(model), "chosen": wall.group,
+            "last": model.n_rounds - model.given_rounds, "chosen": wall.group,
         }  # fmt: skip
     if session.status == "over":
         shown = slides(session, wall.group)

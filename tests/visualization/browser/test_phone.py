@@ -49,7 +49,7 @@ def test_the_field_of_a_contest_of_40_is_above_the_fold_and_wraps_on_a_narrow_ph
         if round_ == 1:
             keep(phone, "fold")
             says(phone, "The target was")
-            says(phone, "your last number 30")
+            says(phone, "your last pick 30")
             assert "Player #40" not in phone.locator("main").inner_text()
         assert box["y"] + box["height"] <= PHONE["height"]
         phone.set_viewport_size(NARROW)
