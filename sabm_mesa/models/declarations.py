@@ -251,6 +251,7 @@ class Study:
         builds_on: the earlier run of another scenario that a run builds on, or None.
         behaviour: the behavioural models that apply to its decisions, or None.
         exam: the preliminary test of language models, or None.
+        import_settings: parameter → its value when the decisions of a table are played.
     """
 
     column_bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -260,6 +261,7 @@ class Study:
     builds_on: BuildsOn | None = None
     behaviour: Behaviour | None = None
     exam: Exam | None = None
+    import_settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ its kind is reported.
 from __future__ import annotations
 
 import hashlib
-import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +31,6 @@ CONDITION = "condition"
 FIELDS = (RUN, ROUND, PLAYER, DECISION, MIND, CONDITION)
 DECIDES = ("act", "move")
 """The questions whose answers are decisions."""
-SIZES = ("n_players", "n_firms")
-"""The parameters that give the number of players."""
 HEADER = 2
 """The number of the line of a file in which the first row is."""
 WIDE, JOINED = "|", "+"
@@ -136,7 +133,7 @@ def read_table(file: Path, only: Mapping[str, str] | None = None) -> pd.DataFram
 
 def import_table(
     table: pd.DataFrame,
-    scenario: Callable[..., Any],
+    scenario: Any,
     path: str | Path,
     *,
     columns: Mapping[str, str] | None = None,
@@ -147,6 +144,7 @@ def import_table(
     """Record the decisions of a table as runs of a scenario.
 
     Args:
+        scenario: the model class; its `score` names the parameter for the number of agents.
         columns: field → its column. Fields are ``run`` (several columns joined by ``+``; without
             one all rows are one run), ``round`` (without one there is a single round), ``player``
             (without one each row of a round is another player), ``decision``, ``mind`` (who
@@ -167,8 +165,12 @@ def import_table(
     _check_once(rows)
     conditions = _conditions(rows) if CONDITION in named else {}
     kinds = [DECISION, *(name for name in named if name not in FIELDS)]
-    size = _size_of(scenario)
-    settings = {**_fixed(scenario), **dict(parameters or {})}
+    if scenario.score is None:
+        raise UsageError(
+            f"{scenario.scenario_name} has no score, which names the parameter for the number of "
+            "agents: set the class attribute score = Score(…) to import a table."
+        )
+    settings = {"max_attempts": 1, **scenario.study.import_settings, **dict(parameters or {})}
     runs = {str(name): _placed(of_run) for name, of_run in rows.groupby(RUN, sort=False)}
 
     def made(of_run: pd.DataFrame, recording: Recording | bool) -> Any:
@@ -177,7 +179,7 @@ def import_table(
         keys = list(zip(of_run["agent"], of_run["turn"], strict=True))
         texts = {kind: dict(zip(keys, of_run[kind], strict=True)) for kind in kinds}
         minds = {_Giver(label, texts): labels.count(label) for label in dict.fromkeys(labels)}
-        given = {size: len(labels), "n_rounds": of_run["turn"].nunique(), **settings}
+        given = {scenario.score.size: len(labels), "n_rounds": of_run["turn"].nunique(), **settings}
         return scenario(**given, minds=minds, rng=0, recording=recording)
 
     made(next(iter(runs.values())), False).close()  # wrong parameters leave no recording
@@ -298,13 +300,6 @@ def _placed(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(agent=rows[PLAYER].map(agents), turn=rows[ROUND].map(turns))
 
 
-def _fixed(scenario: Callable[..., Any]) -> dict[str, Any]:
-    """Parameters that a table needs to be played without changes."""
-    known = inspect.signature(scenario).parameters
-    defaults = {"labels": "names", "continuation": 0.0}
-    return {"max_attempts": 1, **{name: defaults[name] for name in defaults if name in known}}
-
-
 @contextmanager
 def _removed_on_failure(path: Path) -> Iterator[None]:
     """Remove a recording that a failed import created; an older one stays."""
@@ -316,16 +311,6 @@ def _removed_on_failure(path: Path) -> Iterator[None]:
             for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
                 path.with_name(name).unlink(missing_ok=True)
         raise
-
-
-def _size_of(scenario: Callable[..., Any]) -> str:
-    known = inspect.signature(scenario).parameters
-    size = next((name for name in SIZES if name in known), None)
-    if size is None:
-        raise UsageError(
-            "A table can be imported only for scenarios whose agents are players or firms."
-        )
-    return size
 
 
 def _refused(path: str | Path, rows: pd.DataFrame) -> pd.DataFrame:

@@ -414,14 +414,14 @@ def _place(form: GameForm, move: int, value: float | None) -> float | None:
     return float(np.argmin(np.abs(np.array(values) - value)))
 
 
-_BEHAVIOUR = Behaviour(
-    what="a choice",
-    models=(*learning_models(), strategy_mixture(), Uniform()),
-    rows=rows,
-    known=known,
-    answer=answer,
-    people=STRATEGY_ESTIMATES,
+STUDY = Study(
+    behaviour=Behaviour(
+        what="a choice",
+        models=(*learning_models(), strategy_mixture(), Uniform()),
+        rows=rows,
+        known=known,
+        answer=answer,
+        people=STRATEGY_ESTIMATES,
+    ),
+    import_settings={"labels": "names", "continuation": 0.0},
 )
-
-
-STUDY = Study(behaviour=_BEHAVIOUR)
