@@ -82,11 +82,7 @@ _FORMS = (
 
 @about("minds")
 def check_forms(minds: Minds, known: Iterable[str]) -> None:
-    """Check that specs can be read, before anything else is done.
-
-    Args:
-        minds: the minds of a run.
-        known: specs of custom minds in a recording.
+    """Check that specs can be read; `known` are those of custom minds in a recording.
 
     Raises:
         MindSpecError: for a spec that cannot be read.
@@ -123,11 +119,7 @@ def check_form(spec: str) -> None:
 
 
 def problem_in(rest: str) -> str:
-    """Return why a language model cannot be asked by that name; ``""`` if it can.
-
-    Args:
-        rest: the part of a spec after the kind.
-    """
+    """Return why ``llm:REST`` cannot be asked; ``""`` if it can."""
     model, at, named = rest.rpartition("@")
     if any(map(str.isspace, rest)):
         return "a name holds no space"
@@ -144,11 +136,6 @@ def is_file(spec: str) -> bool:
     return spec.startswith(FILE)
 
 
-def is_language_model(spec: str) -> bool:
-    """Whether a spec names a language model, on this machine or at a provider."""
-    return is_local(spec) or spec.startswith("llm:")
-
-
 def is_local(spec: str) -> bool:
     """Whether a spec names a language model that runs on this machine."""
     return _LOCAL.match(spec) is not None
@@ -157,8 +144,7 @@ def is_local(spec: str) -> bool:
 def language_model(spec: str) -> str:
     """The name of the language model in a spec, ``""`` when it names none.
 
-    Args:
-        spec: the spec of a mind; the name of a local model begins with ``gguf:``.
+    The name of a local model begins with ``gguf:``.
     """
     kind, _, rest = spec.partition(":")
     if is_local(spec):
@@ -169,25 +155,17 @@ def language_model(spec: str) -> str:
 
 
 def model_and_endpoint(rest: str) -> tuple[str, str]:
-    """The name of a model, which may have an @ itself, and the part after the last @.
+    """The name of a model, and the address or name of its endpoint, ``""`` without one.
 
-    Args:
-        rest: the part of a spec after the kind.
-
-    Returns:
-        The name; the address or name of the endpoint, ``""`` without one. A version after an @, as
-        in ``claude@20240620``, is not an endpoint: the name of an endpoint begins with a letter.
+    The name may have an @ itself, with a version as in ``claude@20240620``: the name of an endpoint
+    begins with a letter.
     """
     model, _, named = rest.rpartition("@")
     return (model, named) if "://" in named or (model and NAME.match(named)) else (rest, "")
 
 
 def endpoints_in(given: Any) -> set[str]:
-    """The endpoints of the models in the parameters of a run.
-
-    Returns:
-        Addresses and names, and ``""`` for the endpoint of those that name none.
-    """
+    """The endpoints of the models in the parameters of a run; ``""`` for models that name none."""
     if isinstance(given, Mapping):
         return {named for part in given.items() for value in part for named in endpoints_in(value)}
     if isinstance(given, str):
@@ -204,9 +182,8 @@ def files_of(minds: Minds) -> dict[str, str]:
     Raises:
         MindSpecError: when a file cannot be read.
     """
-    named = sorted({name_of(mind) for mind in named_in(minds)})
     digests: dict[str, str] = {}
-    for spec in named:
+    for spec in sorted(set(map(name_of, named_in(minds)))):
         if is_file(spec):
             from sabm_mesa.minds.files.mind import digest, read
 
@@ -222,11 +199,7 @@ def files_of(minds: Minds) -> dict[str, str]:
 
 
 def is_by_class(given: Any) -> bool:
-    """Whether minds or personas are given for each class of agents.
-
-    Args:
-        given: the minds or personas of a run: a mapping is by class when a name has no count.
-    """
+    """Whether minds or personas are given for each class of agents: no count follows a name."""
     return isinstance(given, Mapping) and any(
         isinstance(name, str) and name.isidentifier() and not isinstance(count, int | float | None)
         for name, count in given.items()
@@ -252,11 +225,10 @@ def map_minds(minds: Any, change: Callable[[Any], Any]) -> Any:
     if is_by_class(minds):
         return {name: map_minds(of_class, change) for name, of_class in minds.items()}
     if isinstance(minds, Mapping):
-        counts: dict[Any, int] = {}
+        counts = Counter[Any]()
         for mind, count in minds.items():
-            changed = change(mind)
-            counts[changed] = counts.get(changed, 0) + count
-        return counts
+            counts[change(mind)] += count
+        return dict(counts)
     if isinstance(minds, Sequence) and not isinstance(minds, str):
         return [change(mind) for mind in minds]
     return change(minds)
@@ -349,11 +321,16 @@ def objects_by_spec(minds: Minds) -> dict[str, Mind]:
     return {name_of(mind): mind for mind in named_in(minds) if not isinstance(mind, str)}
 
 
-def describe_minds(minds: Mapping[str, int]) -> str:
-    """The minds of a population in a few words."""
-    if len(minds) == 1:
-        return next(iter(minds))
-    return ", ".join(f"{count} × {spec}" for spec, count in minds.items())
+def describe_minds(minds: Any) -> str:
+    """Minds in a few words: as given, or spec → number of agents."""
+    if isinstance(minds, str):
+        return minds
+    if is_by_class(minds):
+        return "; ".join(f"{name}: {describe_minds(of_class)}" for name, of_class in minds.items())
+    counts = minds if isinstance(minds, Mapping) else Counter(minds)
+    if len(counts) == 1:
+        return str(next(iter(counts)))
+    return ", ".join(f"{count} × {spec}" for spec, count in counts.items())
 
 
 def describe_deciders(minds: Mapping[str, int], forks: Sequence[Mapping[str, Any]]) -> str:
@@ -361,18 +338,9 @@ def describe_deciders(minds: Mapping[str, int], forks: Sequence[Mapping[str, Any
     words = describe_minds(minds)
     for fork in forks:
         if "minds" in fork["set"]:
-            new = describe_given(fork["set"]["minds"])
+            new = describe_minds(fork["set"]["minds"])
             words = f"{words} up to round {fork['at'] - 1}, then {new}"
     return words
-
-
-def describe_given(minds: Any) -> str:
-    """The given minds of a run in a few words."""
-    if is_by_class(minds):
-        return "; ".join(f"{name}: {describe_given(of_class)}" for name, of_class in minds.items())
-    if isinstance(minds, str):
-        return minds
-    return describe_minds(minds if isinstance(minds, Mapping) else Counter(minds))
 
 
 # Making minds
@@ -407,9 +375,14 @@ class MindContext:
     replaying: ReplayRecorder | None = None
 
     @property
-    def asks_nobody(self) -> bool:
-        """Whether the new minds are never asked, as in a replay."""
-        return self.replaying is not None and not self.replaying.may_ask
+    def versions(self) -> Mapping[str, str]:
+        """Spec → SHA-256 of its file, in a recorded run that is repeated."""
+        return {} if self.replaying is None else self.replaying.versions
+
+    @property
+    def whose(self) -> str:
+        """The class of the agents, in an error."""
+        return f" for a {self.agents}" if self.agents else ""
 
 
 @about("minds")
@@ -453,16 +426,14 @@ def _live_maker(spec: MindSpec, context: MindContext) -> MindMaker:
             answer_format=context.answer_format, default_limit=context.default_limit,
         )  # fmt: skip
         return _shared(mind)
+    then = context.versions.get(spec)
     if kind == "py":
         from sabm_mesa.minds.files.mind import file_mind_maker
 
-        then = {} if context.replaying is None else context.replaying.versions
-        return file_mind_maker(spec, context.module, then.get(spec))
+        return file_mind_maker(spec, context.module, then)
     from sabm_mesa.minds.fitted import fitted_mind_maker
 
-    then = {} if context.replaying is None else context.replaying.versions
-    fit_context = context.scenario, context.behaviour
-    return fitted_mind_maker(spec, rest, *fit_context, then.get(spec))
+    return fitted_mind_maker(spec, rest, context.scenario, context.behaviour, then)
 
 
 def _recorded_maker(spec: str, replaying: ReplayRecorder, context: MindContext) -> MindMaker:
@@ -494,36 +465,30 @@ def _shared(mind: Mind) -> MindMaker:
 
 
 def _classical(name: str, context: MindContext) -> MindMaker:
-    if name not in context.classical:
-        if not context.classical:
+    rules, scenario = context.classical, f"The scenario {context.scenario}"
+    if not rules:
+        raise MindSpecError(
+            f"{scenario} has no classical mind{context.whose} (class attribute `classical_minds`): "
+            "name other minds, such as --minds llm:MODEL or fixed:VALUE."
+        )
+    if name not in rules and name == "default":
+        if len(rules) > 1:
+            known = ", ".join(f"classical:{other}" for other in rules)
             raise MindSpecError(
-                f"The scenario {context.scenario} has no classical mind{_for(context)} (class "
-                "attribute `classical_minds`): name other minds, such as --minds llm:MODEL or "
-                "fixed:VALUE."
+                f"{scenario} has no default mind{context.whose}: name one of {known}, or another, "
+                "such as llm:MODEL."
             )
-        if name != "default":
-            kind = f"classical mind of {context.scenario}{_for(context)}"
-            raise UnknownName(kind, name, context.classical)
-        if len(context.classical) > 1:
-            known = ", ".join(f"classical:{other}" for other in context.classical)
-            raise MindSpecError(
-                f"The scenario {context.scenario} has no default mind{_for(context)}: name one of "
-                f"{known}, or another, such as llm:MODEL."
-            )
-        (name,) = context.classical
-    make = context.classical[name]
+        (name,) = rules
+    if name not in rules:
+        raise UnknownName(f"classical mind of {context.scenario}{context.whose}", name, rules)
     spec = "classical" if name == "default" else f"classical:{name}"
-    return lambda _agent: as_mind(make(spec))
-
-
-def _for(context: MindContext) -> str:
-    return f" for a {context.agents}" if context.agents else ""
+    return lambda _agent: as_mind(rules[name](spec))
 
 
 def _language_model(spec: str, rest: str, context: MindContext) -> LLMMind:
     name, named = model_and_endpoint(rest)
     client: Client = ScriptedClient(())
-    if not context.asks_nobody:
+    if context.replaying is None or context.replaying.may_ask:
         before, thought = _known_before(spec, context)
         client = connect(named or None, context.connection, name, before, thought=thought)
     needed = context.connection.needed if context.connection else frozenset[str]()

@@ -32,7 +32,7 @@ from sabm_mesa.minds.human import HUMAN, HumanMind, Seat, same
 from sabm_mesa.minds.specs import (
     CLASSICAL,
     is_by_class,
-    is_language_model,
+    language_model,
     map_minds,
     named_in,
 )
@@ -237,7 +237,7 @@ class Game:
     def plays_language_model(self) -> bool:
         """Whether a language model decides for an agent, which takes time."""
         specs = [agent.mind.spec for agent in self.model.population]
-        return any(is_language_model(spec) for spec in (*specs, self.stand_in))
+        return any(language_model(spec) for spec in (*specs, self.stand_in))
 
     def vote(self, seat: Seat, suspect: int) -> str:
         """Record a person's guess after the game: the agent that was a machine; 0 for nobody.

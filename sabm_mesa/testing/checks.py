@@ -22,7 +22,7 @@ from sabm_mesa.core.prompts import NO_PERSONA, load, load_builtin, names_in
 from sabm_mesa.describe import as_markdown, describe
 from sabm_mesa.errors import ReplayMismatch, RunError, UsageError
 from sabm_mesa.minds.human import HUMAN
-from sabm_mesa.minds.specs import by_spec, describe_given
+from sabm_mesa.minds.specs import by_spec, describe_minds
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import ScenarioPage
 from sabm_mesa.runs.cost import estimate
@@ -452,7 +452,7 @@ def whole_run(case: Case) -> Iterator[str]:
 
 
 def _named(minds: Any) -> str:
-    return describe_given(by_spec(minds))
+    return describe_minds(by_spec(minds))
 
 
 CHECKS: Mapping[str, Callable[[Case], Iterator[str]]] = {

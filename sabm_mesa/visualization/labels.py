@@ -16,7 +16,7 @@ from sabm_mesa.core.phrases import (
     slug,
 )
 from sabm_mesa.errors import SabmError
-from sabm_mesa.minds.specs import describe_given, is_by_class, is_local, named_in
+from sabm_mesa.minds.specs import describe_minds, is_by_class, is_local, named_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -222,7 +222,7 @@ def who_would_decide(minds: str | Mapping[str, Any], noun: str) -> tuple[str, st
         As `who_decides`.
     """
     if is_by_class(minds):
-        sentence = f"Minds decide by class of {noun}: {describe_given(minds)}"
+        sentence = f"Minds decide by class of {noun}: {describe_minds(minds)}"
         paid = any(spec.startswith("llm:") for spec in named_in(minds))
         return (f"{sentence}: answers may cost money.", PAID) if paid else (f"{sentence}.", FREE)
     counts = {minds: 0} if isinstance(minds, str) else dict(minds)

@@ -23,7 +23,7 @@ from sabm_mesa.core.parameters import check_choice, check_int
 from sabm_mesa.errors import ParameterError, RecordingError, UnknownName
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.llm import varied_sampling
-from sabm_mesa.minds.specs import Minds, by_spec, describe_given, language_model, named_in
+from sabm_mesa.minds.specs import Minds, by_spec, describe_minds, language_model, named_in
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.recording import RecordedRun, load_runs
@@ -122,7 +122,7 @@ def specs_of(minds: Minds) -> list[str]:
 
 def described(minds: Minds) -> str:
     """Minds in a few words."""
-    return describe_given(by_spec(minds))
+    return describe_minds(by_spec(minds))
 
 
 # The plan.
