@@ -436,20 +436,24 @@ def make(path, *statements: str) -> bytes:
     return path.read_bytes()
 
 
-def test_another_sqlite_file_is_left_as_it_is(tmp_path) -> None:
-    path = tmp_path / "other.sqlite"
-    before = make(path, "CREATE TABLE t (x)", "INSERT INTO t VALUES (1)")
+OTHER_FILES = {
+    "not a recording; choose another": ("CREATE TABLE t (x)", "INSERT INTO t VALUES (1)"),
+    "is not a usable recording (file is not a database)": b"Dear diary, " * 100,
+    "is not a usable recording": b"SQLite format 3\0" + b"\xff" * 5000,
+}
 
-    assert "is an SQLite file but not a recording; choose another file" in recording_refused(path)
+
+@pytest.mark.parametrize("says", OTHER_FILES)
+def test_another_or_damaged_file_is_refused_and_left_as_it_is(says, tmp_path) -> None:
+    path, content = tmp_path / "other.sqlite", OTHER_FILES[says]
+    if isinstance(content, tuple):
+        make(path, *content)
+    else:
+        path.write_bytes(content)
+    before = path.read_bytes()
+
+    assert says in recording_refused(path)
     assert path.read_bytes() == before
-
-
-def test_a_file_of_something_else_is_left_as_it_is(tmp_path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("Dear diary, " * 100)
-
-    assert "is not a usable recording" in recording_refused(path)
-    assert path.read_text() == "Dear diary, " * 100
 
 
 def test_another_format_is_refused(tmp_path) -> None:
@@ -459,14 +463,6 @@ def test_another_format_is_refused(tmp_path) -> None:
         make(path, f"PRAGMA user_version = {version}")
         assert f"has format {version}, and this sabm-mesa reads" in recording_refused(path)
     assert rows(path, "SELECT count(*) FROM runs") == [(1,)]
-
-
-def test_a_damaged_recording_is_refused(tmp_path) -> None:
-    path = tmp_path / "r.sqlite"
-    tiny(minds="fixed:1", rng=1, recording=path).step()
-    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
-
-    assert "is not a usable recording" in recording_refused(path)
 
 
 def test_a_recording_without_its_tables_is_refused(tmp_path) -> None:
