@@ -80,6 +80,8 @@ _TEXT = re.compile(r"\btext\b")
 """The name of what is said, in an expression."""
 _CONTROL = re.compile(r"\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 """The statements and comments of a template."""
+_MOST_FORMS = 1000
+"""The maximum number of forms of answers that are kept."""
 _MARKED = re.compile(r"\{[{%#]")
 """The beginning of anything in a template but text."""
 _BETWEEN = r"[\W_]*"
@@ -330,7 +332,18 @@ class PromptBook:
 
     def form(self, spec: AnswerSpec, answer_format: Format, *, alone: bool = False) -> str:
         """The instructions on the form of an answer, `alone` without the reasoning of the spec."""
-        spec = self.as_shown(spec)
+        key = self.as_shown(spec), answer_format, alone
+        if key not in self._forms:
+            if len(self._forms) >= _MOST_FORMS:  # of specs whose limits change from ask to ask
+                self._forms.clear()
+            self._forms[key] = self._written_form(*key)
+        return self._forms[key]
+
+    @cached_property
+    def _forms(self) -> dict[tuple[AnswerSpec, Format, bool], str]:
+        return {}
+
+    def _written_form(self, spec: AnswerSpec, answer_format: Format, alone: bool) -> str:
         kind, values = spec.kind, spec.placeholders()
         form: str = "json" if kind == "object" else answer_format
         if "number" in values:
