@@ -72,7 +72,7 @@ class Recorded:
 
     Each call reads the file again and then closes it. The data that a run in progress has not
     written yet is not in the frames. Missing text is None or NaN, depending on the version of
-    pandas; a missing number is NaN.
+    pandas; a missing number is NaN. `run`, `rounds` (counted from 0) and `agent` select rows.
 
     Args:
         path: the recording.
@@ -93,7 +93,6 @@ class Recorded:
         """One row per run.
 
         Args:
-            run: only this run.
             counts: whether to count asks, tokens and dollars, which takes time; otherwise these
                 columns are missing.
 
@@ -137,7 +136,6 @@ class Recorded:
         """The rounds of a run with data or asks, in order.
 
         Args:
-            run: the run.
             phase: only rounds with a question in this phase.
             spoken: only rounds with a message.
             invalid: only rounds with an invalid attempt; every attempt counts.
@@ -160,9 +158,6 @@ class Recorded:
             messages: whether to add the column ``messages``, the chat that was sent as JSON
                 (``[{"role": …, "content": …}, …]``; missing when nothing was sent). It repeats
                 texts that the recording stores once, and may take much memory.
-            run: only this run.
-            rounds: only these rounds, counted from 0.
-            agent: only this agent.
 
         Returns:
             The columns of the recording: the position of the attempt (``run``, ``round``,
@@ -229,10 +224,6 @@ class Recorded:
     def agent_data(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
         """One row per agent and round, as in ``agents.csv``.
 
-        Args:
-            run: only this run.
-            rounds: only these rounds, counted from 0.
-
         Returns:
             ``run``, ``round``, ``agent``, ``mind`` and the agent columns of the scenario, with the
             types they have in `SmartModel.agent_frame`; with several scenarios, the columns of all.
@@ -241,10 +232,6 @@ class Recorded:
 
     def messages(self, run: int | None = None, rounds: range | None = None) -> pd.DataFrame:
         """One row per message, in the order of the turns.
-
-        Args:
-            run: only this run.
-            rounds: only these rounds, counted from 0.
 
         Returns:
             ``run``, ``round``; ``phase`` and ``position`` (the turn of the phase, from 0); the
@@ -276,15 +263,7 @@ class Recorded:
     def chat(
         self, run: int, round: int, phase: str, agent: int, call: int = 0, attempt: int = 0  # noqa: A002
     ) -> list[tuple[str, str]]:  # fmt: skip
-        """The chat of an attempt exactly as it was sent.
-
-        Args:
-            run: the run.
-            round: the round, from 0.
-            phase: the phase.
-            agent: the agent.
-            call: which ask of the agent in this phase, from 0.
-            attempt: which attempt at it, from 0.
+        """The chat of an attempt exactly as it was sent, by its position as in `asks`.
 
         Returns:
             (role, content) of each message; none when nothing was sent.
