@@ -399,7 +399,7 @@ def slides(session: ClassSession, chosen: int = 0) -> list[Slide]:
         return [Slide(Phrase("slides.nothing"), [], "")]
     shown = _votes(played) if played[0].voting else []
     shown.append(_course(played, declared.debrief, chosen))
-    if declared.debrief is not None:
+    if declared.debrief is not None and _first_and_last(_decisions(played, declared.debrief)):
         shown.append(_shape(played, declared.debrief))
     if model.score is not None:
         shown.append(_earned(played))

@@ -46,10 +46,9 @@
     if (state.slide) return [slide(state.slide), foot];
     const shown = [h("h1", {}, state.title), joining()];
     if (state.status === "open") return shown;
-    const scenes = state.scenes.map(world), both = scenes.length && state.board;
-    const inside = [...scenes, state.board && board(state, state.of_host && show)].filter(Boolean);
-    if (!inside.length) inside.push(h("p", { class: "sabm-wall-rule" }, state.rule));
-    return [...shown, h("div", { class: `sabm-screen-board${both ? " sabm-screen-world" : ""}` }, inside), foot];
+    const scenes = state.scenes.map(world);
+    const beside = state.board ? board(state, state.of_host && show) : h("p", { class: "sabm-wall-rule" }, state.rule);
+    return [...shown, h("div", { class: `sabm-screen-board${scenes.length ? " sabm-screen-world" : ""}` }, scenes, beside), foot];
   }
   function draw() {
     const focused = document.activeElement && document.activeElement.dataset.key;
