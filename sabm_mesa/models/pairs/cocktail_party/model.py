@@ -36,11 +36,25 @@ import numpy as np
 
 from sabm_mesa.analysis.sparse_text import distances_from_centre
 from sabm_mesa.core.scheduler import Phase
-from sabm_mesa.models.pairs.agents import Chat, since
+from sabm_mesa.models.pairs.agents import Chat, PairAgent, since
 from sabm_mesa.models.pairs.cocktail_party import study as measures
-from sabm_mesa.models.pairs.cocktail_party.agents import Guest
-from sabm_mesa.models.pairs.cocktail_party.minds import RandomPartners
 from sabm_mesa.models.pairs.model import PairModel, Sociable, invitation_phases, talk_phase
+
+
+class Guest(PairAgent):
+    """A guest of the party.
+
+    Attributes:
+        distances: ``PARTNER:DISTANCE`` of each partner in the window, separated by spaces.
+    """
+
+    distances = ""
+
+
+class RandomPartners(Sociable):
+    """A sociable agent without reinforcement: all others are equally likely (the null model)."""
+
+    reinforcement = 0.0
 
 
 class CocktailParty(PairModel):

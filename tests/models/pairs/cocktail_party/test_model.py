@@ -11,7 +11,7 @@ from sabm_mesa import (
     resume,
 )
 from sabm_mesa.errors import RunError
-from sabm_mesa.models.pairs.cocktail_party.minds import RandomPartners
+from sabm_mesa.models.pairs.cocktail_party.model import RandomPartners
 from sabm_mesa.models.pairs.model import Sociable
 from sabm_mesa.models.pairs.party import party_memories
 from tests.models import support
