@@ -1,5 +1,6 @@
 """The registry: what can be chosen as a scenario, and what else a recording may name."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,8 @@ def test_the_docstring_of_a_module_is_short_since_the_rules_are_in_odd_toml(name
     assert "Unreadable answers" in sheet
     assert "Source" in sheet
     assert odd_file(scenario(name)).is_file()
+    (example,) = re.findall(r"start from\s``(examples/\w+)``", sheet)
+    assert (ROOT / example).is_dir()
 
 
 @pytest.mark.parametrize("name", UNLISTED)

@@ -1,18 +1,29 @@
-"""Shared sentences about a round of a guessing game."""
+"""Sentences about a round of a guessing game, and its theory, for a class."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 from sabm_mesa.core.phrases import Phrase, ordinal
 from sabm_mesa.models.declarations import ToldRound
 
 
-def target_in_words(played: ToldRound) -> list[str]:
-    """The target of a round; empty if there is none."""
+def result_lines(played: ToldRound, revealed: Collection[str] = ("target", "winners")) -> list[str]:
+    """The target, the winners, and the player's rank by distance from the target, if revealed."""
     target = float(played.values["target"])
-    return [Phrase("contest.target", target=target)] if math.isfinite(target) else []
+    if "target" not in revealed or not math.isfinite(target):
+        return []
+    winners = winners_in_words(played) if "winners" in revealed else []
+    return [Phrase("contest.target", target=target), *winners, *place_in_words(played)]
+
+
+def levels(p: float, high: float, before: float | None) -> dict[str, float]:
+    """Theoretical picks: the equilibrium, and the first steps of reasoning (Nagel 1995)."""
+    start = high / 2 if before is None else before
+    picks: dict[str, float] = {Phrase("theory.equilibrium"): 0.0} if p < 1 else {}
+    return picks | {Phrase("theory.level", k=k): min(high, p**k * start) for k in (1, 2)}
 
 
 def winners_in_words(played: ToldRound) -> list[str]:

@@ -9,12 +9,11 @@ from sabm_mesa.core.phrases import Phrase
 from sabm_mesa.models.beauty_contest.kbc.agents import HIGH, LOW, P
 from sabm_mesa.models.beauty_contest.round_sentences import (
     course_in_words,
+    levels,
     picture,
-    place_in_words,
-    target_in_words,
-    winners_in_words,
+    result_lines,
 )
-from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
+from sabm_mesa.models.declarations import ClassGame, Debrief
 
 
 def board(ask: Ask) -> dict[str, Any] | None:
@@ -23,22 +22,6 @@ def board(ask: Ask) -> dict[str, Any] | None:
         return None
     text = Phrase("contest.your_turn", p="2/3")
     return {"kind": "line", "low": LOW, "high": HIGH, "step": 1, "text": text}
-
-
-def levels(_model: Any, before: float | None) -> dict[str, float]:
-    """Theoretical picks: the equilibrium, and the first steps of reasoning (Nagel 1995)."""
-    start = (LOW + HIGH) / 2 if before is None else before
-    return {
-        Phrase("theory.equilibrium"): LOW,
-        Phrase("theory.level", k=1): P * start,
-        Phrase("theory.level", k=2): P**2 * start,
-    }
-
-
-def result_lines(played: ToldRound) -> list[str]:
-    """The target, the winners, and the player's rank by distance from the target."""
-    target = target_in_words(played)
-    return [*target, *winners_in_words(played), *place_in_words(played)] if target else []
 
 
 GAME = ClassGame(
@@ -52,7 +35,7 @@ GAME = ClassGame(
         "communicate": Phrase("asks.say"),
     },
     debrief=Debrief(
-        "choice", Phrase("decisions.pick"), lambda _: LOW, lambda _: HIGH, levels,
-        lambda _: ("nagel-1995",), course_in_words,
+        "choice", Phrase("decisions.pick"), lambda _: LOW, lambda _: HIGH,
+        lambda _, before: levels(P, HIGH, before), lambda _: ("nagel-1995",), course_in_words,
     ),
 )  # fmt: skip

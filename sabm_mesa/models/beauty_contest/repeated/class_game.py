@@ -10,10 +10,9 @@ from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.phrases import Phrase
 from sabm_mesa.models.beauty_contest.round_sentences import (
     course_in_words,
+    levels,
     picture,
-    place_in_words,
-    target_in_words,
-    winners_in_words,
+    result_lines,
 )
 from sabm_mesa.models.declarations import ClassGame, Debrief, ToldRound
 
@@ -32,26 +31,9 @@ def board(ask: Ask) -> dict[str, Any] | None:
     return {"kind": "line", "low": 0, "high": seen.high, "step": step, "text": text}
 
 
-def result_lines(played: ToldRound) -> list[str]:
-    """The target, the winners, and the player's rank by distance from the target."""
-    known = played.model.revealed
-    target = target_in_words(played) if "target" in known else []
-    winners = winners_in_words(played) if "winners" in known else []
-    return [*target, *winners, *place_in_words(played)] if target else []
-
-
 def _tells(played: ToldRound) -> bool:
     """Whether players learn both the mean and the target."""
     return {"mean", "target"} <= set(played.model.revealed)
-
-
-def levels(model: Any, before: float | None) -> dict[str, float]:
-    """Theoretical picks: the equilibrium, and the first steps of reasoning (Nagel 1995)."""
-    start = model.high / 2 if before is None else before
-    picks: dict[str, float] = {Phrase("theory.equilibrium"): 0.0} if model.p < 1 else {}
-    for k in (1, 2):
-        picks[Phrase("theory.level", k=k)] = min(model.high, model.p**k * start)
-    return picks
 
 
 def people(model: Any) -> Sequence[str]:
@@ -73,14 +55,14 @@ GAME = ClassGame(
     minutes=8,
     lesson="people=30&rounds=5&seconds=40",
     board=board,
-    told=result_lines,
+    told=lambda played: result_lines(played, played.model.revealed),
     picture=lambda played: picture(played, played.model.high) if _tells(played) else None,
     debrief=Debrief(
         "choice",
         Phrase("decisions.number"),
         lambda _: 0,
         lambda model: model.high,
-        levels,
+        lambda model, before: levels(model.p, model.high, before),
         people,
         course,
     ),
