@@ -26,21 +26,10 @@ def most_escaped(steps: npt.ArrayLike, widths: Sequence[int], rounds: int) -> np
 
     Returns:
         Shape (rounds + 1,), after 0, 1, … rounds; rising from 0.
-
-    Raises:
-        ValueError: if there is no exit, or not one width of 1 or more for each, or `rounds` is
-            negative.
     """
     from scipy.optimize import linear_sum_assignment
 
     steps = np.maximum(np.asarray(steps, dtype=np.float64), 1)  # all leave at the end of a round
-    if rounds < 0:
-        raise ValueError(f"rounds must be 0 or more, not {rounds}")
-    if steps.ndim != 2 or len(steps) == 0 or len(steps) != len(widths) or min(widths) < 1:
-        raise ValueError(
-            "need steps of shape (n_exits, n_people) with one width of 1 or more for each exit, "
-            f"not shape {steps.shape} and widths {list(widths)}"
-        )
     exits = np.repeat(np.arange(len(widths)), widths)
     place, when = np.repeat(exits, rounds), np.tile(np.arange(1, rounds + 1), len(exits))
     in_time = when >= steps[place].T

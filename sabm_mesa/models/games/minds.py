@@ -156,7 +156,7 @@ class BestReply(FictitiousPlay):
             return _certain(before, n)
         if view.form.together:
             return [1.0 / n] * n
-        return _certain(_selfish(view.form, path)[0], n)
+        return _certain(_rational(_at(tree_of(view.form), path))[0], n)
 
 
 class Logit(FictitiousPlay):
@@ -436,12 +436,8 @@ def _certain(option: int, n: int) -> list[float]:
     return [float(i == option) for i in range(n)]
 
 
-def _selfish(form: GameForm, path: Choices) -> tuple[int, Sequence[float]]:
-    """The index and payoffs of the choice of a selfish player."""
-    return _rational(_at(tree_of(form), path))
-
-
 def _rational(node: Node) -> tuple[int, Sequence[float]]:
+    """The index and payoffs of the choice of a selfish player."""
     after = [
         branch if not isinstance(branch, Node) else _rational(branch)[1] for branch in node.after
     ]
