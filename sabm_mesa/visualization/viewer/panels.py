@@ -391,13 +391,13 @@ def usage(page_state: PageState) -> None:
     cost = "unknown" if math.isnan(usd) else f"${usd:,.4f}" if usd else "none"
     values = {
         "Asks answered": f"{spent.asks:,}",
+        "Cost": cost,
         "In flight": f"{model.in_flight:,}",
         "Invalid": f"{spent.invalid:,}",
         "Asked again": f"{spent.reasks:,}",
         "Sent again": f"{spent.retries:,}",
         "Tokens sent": f"{spent.prompt_tokens:,}",
         "Tokens received": f"{spent.completion_tokens:,}",
-        "Cost": cost,
     }
     _Facts(facts=[[name, value, name] for name, value in values.items()], few=len(values))
 
