@@ -30,7 +30,9 @@ class Facts:
             raise ScenarioError("The fact 'form' is reserved for the instructions on the answer.")
         vars(self).update(
             {
-                name: value if type(value) in _PLAIN else _fact(name, value)
+                name: value
+                if type(value) in _PLAIN or (type(value) is str and value.isascii())
+                else _fact(name, value)
                 for name, value in facts.items()
             }
         )

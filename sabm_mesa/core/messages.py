@@ -36,6 +36,9 @@ def is_said(value: object) -> bool:
     return is_dataclass(value) and isinstance(getattr(value, "text", None), str)
 
 
+_TURN = attrgetter("round", "stage", "position")
+
+
 class Conversation:
     """All messages of a run, with their senders and hearers.
 
@@ -45,6 +48,7 @@ class Conversation:
 
     def __init__(self) -> None:
         self._all: list[Message] = []
+        self._in_order = True
 
     def __len__(self) -> int:
         """The number of messages."""
@@ -52,13 +56,14 @@ class Conversation:
 
     def add(self, message: Message) -> None:
         """Add a message."""
+        self._in_order &= not self._all or _TURN(self._all[-1]) <= _TURN(message)
         self._all.append(message)
 
     def since(self, first: int, joined: int = 0) -> list[Message]:
         """The messages from a round on, without the `joined` earliest ones."""
         begin = bisect_left(self._all, first, key=attrgetter("round")) if first > 0 else 0
         recent = self._all[max(begin, joined) :]
-        return sorted(recent, key=attrgetter("round", "stage", "position"))
+        return recent if self._in_order else sorted(recent, key=_TURN)
 
     def of(self, agent: int, first: int, joined: int = 0) -> tuple[Message, ...]:
         """The messages from a round on that an agent sent or heard.
@@ -66,7 +71,9 @@ class Conversation:
         It has not heard the first `joined` ones, which were said before it joined.
         """
         return tuple(
-            message
-            for message in self.since(first, joined)
-            if message.to is None or agent == message.sender or agent in message.to
+            [
+                message
+                for message in self.since(first, joined)
+                if message.to is None or agent == message.sender or agent in message.to
+            ]
         )
