@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from sabm_mesa.core.answers import OUTSIDE, InvalidAnswer
 from sabm_mesa.core.asks import Ask
-from sabm_mesa.errors import MindError
+from sabm_mesa.errors import MindError, MindSpecError
 from sabm_mesa.minds.base import Mind
 
 Script = Callable[[Ask], object] | Iterable[object] | Mapping[str, Iterable[object]]
@@ -59,8 +59,8 @@ class FixedMind(Mind):
             as in ``"act=wait,communicate=hello"``; ``none`` is never a usable answer.
 
     Raises:
-        MindError: by `answer`, for a question without an answer, and when the value cannot answer
-            the only question.
+        MindError: by `answer`, for a question without an answer.
+        MindSpecError: by `answer`, when the value cannot answer the only question.
     """
 
     instant = True
@@ -85,7 +85,7 @@ class FixedMind(Mind):
             except InvalidAnswer as problem:
                 if problem.code not in OUTSIDE.values():  # limits may change
                     reason = ask.book.reason(problem)
-                    raise MindError(
+                    raise MindSpecError(
                         f"{self.spec!r} cannot answer {ask.name!r}: {reason} Name a legal value, "
                         f"or fixed:{NOTHING} for answers that cannot be used."
                     ) from None

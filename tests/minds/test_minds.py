@@ -185,10 +185,10 @@ def test_a_fixed_answer_that_no_question_can_take_is_refused() -> None:
         prompts: ClassVar = {"scenario": "You are asked.", "act": "{{ form }}"}
 
     for model, spec in [(Asked, "fixed:left"), (Tiny, "fixed:act=left")]:
-        with pytest.raises(MindError) as refused:
+        with pytest.raises(MindSpecError) as refused:
             model(n=2, minds=spec, rng=1).step()
-        assert str(refused.value) == (
-            f"{spec!r} cannot answer 'act': \"left\" is not a number. Name a legal value, or "
+        assert str(refused.value).endswith(
+            f": {spec!r} cannot answer 'act': \"left\" is not a number. Name a legal value, or "
             "fixed:none for answers that cannot be used."
         )
     tiny(communication(), action(), n=2, minds="fixed:left", rng=1).step()  # it may be said
