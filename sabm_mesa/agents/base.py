@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
-from functools import lru_cache
 from random import Random
 from typing import Any, ClassVar, Protocol
 
@@ -230,7 +229,7 @@ class SmartAgent(mesa.Agent):
             model.recorder.check_paid(self.mind.spec)
         call = asked.count(phase) if asked else 0
         key = Key(self._round, phase, self.unique_id, call)
-        self._asked = _with(asked, phase)
+        self._asked = (*asked, phase)
         answer_format = self.mind.answer_format or model.answer_format
         ask = Ask(
             name, known, as_spec(spec), key, model.book, answer_format, self,
@@ -278,9 +277,3 @@ class SmartAgent(mesa.Agent):
         """Count a decision of its mind (called after each ask)."""
         self.attempts += decision.attempts
         self._by = decision.by if self._by is None else self._by and decision.by
-
-
-@lru_cache
-def _with(asked: tuple[str, ...], phase: str) -> tuple[str, ...]:
-    """Return the phases of the round's questions with one more; agents share these tuples."""
-    return (*asked, phase)

@@ -104,26 +104,6 @@ class Ask:
         history: earlier questions and answers, which are sent before the question.
     """
 
-    __slots__ = (
-        "_agent",
-        "_paid",
-        "_question",
-        "_streams",
-        "answer_format",
-        "book",
-        "enforced",
-        "facts",
-        "history",
-        "key",
-        "last",
-        "name",
-        "position",
-        "rejected",
-        "scenario",
-        "sent_notes",
-        "spec",
-    )
-
     def __init__(
         self,
         name: str,
@@ -147,7 +127,7 @@ class Ask:
         self.enforced = False
         self.history: Chat = ()
         self._agent, self._paid = agent, paid
-        self._streams: dict[int, np.random.Generator] | None = None
+        self._streams: dict[int, np.random.Generator] = {}
         self._question: tuple[str, str] | None = None
 
     @property
@@ -162,8 +142,6 @@ class Ask:
             rng: np.random.Generator = self._agent.rng
             return rng
         attempt = len(self.rejected)
-        if self._streams is None:
-            self._streams = {}
         if attempt not in self._streams:
             self._streams[attempt] = self._agent.stream(self.key, attempt)
         return self._streams[attempt]

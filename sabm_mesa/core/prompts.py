@@ -66,7 +66,7 @@ PersonaFormat = Literal["second_person", "first_person", "list"]
 PERSONA_FORMATS: tuple[PersonaFormat, ...] = ("second_person", "first_person", "list")
 """Formats of personas: sentences to the agent, its own sentences, a list of its traits."""
 _TABLES = ("prompts", "conditions", "variants", "personas", "persona_formats", "answers")
-_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
+_BLANK_LINES = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
 ROLES = (
     "system", "assistant", "user", "human", "developer", "tool", "function", "instruction",
     "instructions", "prompt",
@@ -635,11 +635,7 @@ def parse(text: str) -> tuple[tuple[str, str | None], ...]:
 
 def _tidy(text: str) -> str:
     """A rendered text without surrounding spaces and repeated blank lines."""
-    if "\n\n\n" in text or " \n" in text or "\t\n" in text:
-        text = _BLANK_LINES.sub("\n\n", text)
-        while " \n\n" in text or "\t\n\n" in text:
-            text = text.replace(" \n\n", "\n\n").replace("\t\n\n", "\n\n")
-    return text.strip()
+    return _BLANK_LINES.sub("\n\n", text).strip()
 
 
 def _digest(text: str) -> str:

@@ -229,7 +229,14 @@ class _Part:
             ScenarioError: when the agent's part of the phase returned nothing, or a coroutine.
         """
         if decision is None or isinstance(decision, CoroutineType):
-            raise _undecided(agent, self.name, decision)
+            returned, hint = "nothing", " To ask only some agents, give the phase who=…."
+            if decision is not None:
+                decision.close()  # it is never awaited
+                returned, hint = "a coroutine", ""
+            raise ScenarioError(
+                f"{type(agent).__name__}.{self.name} returned {returned}: it must return the "
+                f"decision, as in `return await self.ask(…)`.{hint}"
+            )
         self._model.current_turn = position
         self._apply(agent, decision)
 
@@ -293,20 +300,6 @@ def _begun(agent: Any, name: str) -> CoroutineType[Any, Any, Any]:
             f"decision: it gave {part!r:.60}."
         )
     return part
-
-
-def _undecided(
-    agent: Any, name: str, decision: CoroutineType[Any, Any, Any] | None
-) -> ScenarioError:
-    """The error for an agent whose part of the phase returned nothing, or a coroutine."""
-    returned, hint = "nothing", " To ask only some agents, give the phase who=…."
-    if decision is not None:
-        decision.close()  # it is never awaited
-        returned, hint = "a coroutine", ""
-    return ScenarioError(
-        f"{type(agent).__name__}.{name} returned {returned}: it must return the decision, as in "
-        f"`return await self.ask(…)`.{hint}"
-    )
 
 
 async def _simultaneous(agents: list[Any], part: _Part) -> int:
