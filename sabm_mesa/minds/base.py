@@ -124,8 +124,11 @@ class RuleMind(ClassicalMind):
 
 
 def rule_of(maker: Any) -> Any:
-    """The class of an entry of `classical_minds`: the class itself, or a partial call of it."""
-    return maker.func if isinstance(maker, partial) else maker
+    """The class or documented function of an entry of `classical_minds`, also of a partial call."""
+    if not isinstance(maker, partial):
+        return maker
+    is_documented = maker.func is RuleMind and maker.args[0].__doc__
+    return maker.args[0] if is_documented else maker.func
 
 
 def assumptions_of(maker: Any) -> Mapping[str, str]:

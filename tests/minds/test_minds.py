@@ -6,9 +6,18 @@ from typing import ClassVar
 
 import pytest
 
-from sabm_mesa import KeynesianBeautyContest, Mind, ScriptedMind, action, communication, replay
+from sabm_mesa import (
+    Ask,
+    KeynesianBeautyContest,
+    Mind,
+    ScriptedMind,
+    action,
+    communication,
+    replay,
+)
 from sabm_mesa.errors import MindError, MindSpecError, UnknownName
 from sabm_mesa.llm import ScriptedClient
+from sabm_mesa.minds.base import rule_of
 from sabm_mesa.minds.llm import LLMMind, LLMSettings
 from sabm_mesa.minds.scripted import FixedMind
 from sabm_mesa.minds.specs import by_spec
@@ -139,8 +148,13 @@ def test_a_classical_mind_that_the_scenario_does_not_have() -> None:
         tiny(minds="classical")
 
 
+def three(_: Ask) -> int:
+    """Always picks three."""
+    return 3
+
+
 class Ruled(Tiny):
-    classical_minds: ClassVar = {"three": lambda _: 3}
+    classical_minds: ClassVar = {"three": three}
 
 
 class TwiceRuled(Tiny):
@@ -154,6 +168,7 @@ def test_the_only_classical_mind_is_the_default_one(tmp_path) -> None:
     assert [cell.mind.spec for cell in model.cells] == ["classical:three"] * 2
     assert model.log == [(1, 3), (2, 3)]
     assert replay(tmp_path / "r.sqlite", scenario=Ruled).models[0].log == model.log
+    assert rule_of(model.classical_of(type(model.cells[0]))["three"]) is three
 
 
 def test_without_a_default_one_of_several_classical_minds_is_to_be_named() -> None:
