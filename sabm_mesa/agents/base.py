@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from random import Random
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import mesa
 import numpy as np
 
-from sabm_mesa.core.answers import Decision, Format
+from sabm_mesa.core.answers import Decision
 from sabm_mesa.core.asks import SCENARIO, SUMMARISE, Ask, Key
 from sabm_mesa.core.facts import Facts
 from sabm_mesa.core.messages import Conversation, Message
-from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.core.scheduler import await_all
-from sabm_mesa.core.streams import Entropy, agent_random, agent_rng, attempt_rng
+from sabm_mesa.core.streams import agent_random, agent_rng, attempt_rng
 from sabm_mesa.core.structured import as_spec
 from sabm_mesa.errors import UsageError
-from sabm_mesa.minds.base import ClassicalMind, Mind, SupportsAsks, ask_until_valid
+from sabm_mesa.minds.base import ClassicalMind, Mind, ask_until_valid
 
 ITS_OWN = frozenset({
     "attempts", "given_mind", "history", "memory", "mind", "model", "parent", "persona", "turn",
@@ -43,32 +42,6 @@ def check_properties(cls: type, taken: Collection[str]) -> None:
                 f"{cls.__name__}.{name} is a property, and {cls.__mro__[1].__name__} needs that "
                 "name: choose another, and give it as the column's attribute."
             )
-
-
-class AskingModel(SupportsAsks, Protocol):
-    """Interface of a model that an agent needs to ask; `SmartModel` has it.
-
-    Attributes:
-        entropy: the seed, as integers.
-        round: the number of the current round, from 0.
-        book: the prompts of the run.
-        answer_format: the format of the answers.
-    """
-
-    entropy: Entropy
-    round: int
-    book: PromptBook
-    answer_format: Format
-
-
-class Remembering(Protocol):
-    """Interface of an agent's memory; `sabm_mesa.agents.memory` has the implementations."""
-
-    def empty(self) -> Any:
-        """Return an empty memory of the same kind."""
-
-    def recall(self) -> tuple[Any, ...]:
-        """The content of ``{{ memory }}``, oldest first."""
 
 
 class SmartAgent(mesa.Agent):
@@ -96,7 +69,8 @@ class SmartAgent(mesa.Agent):
         turn: the agent's position in the order of the current phase, from 0.
         attempts: number of times that its mind was asked in the current phase.
         memory: its memory. A class declares the kind, such as ``Remembers(last=5)``; each agent
-            then has one, and ``{{ memory }}`` in its prompts shows the recalled items.
+            then has one (``empty()``), and ``{{ memory }}`` in its prompts shows what it recalls
+            (``recall()``, oldest first).
         history: its earlier questions and answers, sent as turns of the chat. A class declares it,
             as in ``history = last(6)``; each agent then has one.
     """
@@ -129,9 +103,8 @@ class SmartAgent(mesa.Agent):
         self._round, self._phase = -1, ""
         self._asked: tuple[str, ...] = ()  # the phase of each question of this round
         self._by: str | None = None  # the mind that decided instead of the agent's, this round
-        kind: Remembering | None = type(self).memory
-        if kind is not None:
-            self.memory = kind.empty()
+        if type(self).memory is not None:
+            self.memory = type(self).memory.empty()
         if type(self).history is not None:
             self.history = type(self).history.empty()
         self._rng: np.random.Generator | None = None
@@ -223,8 +196,7 @@ class SmartAgent(mesa.Agent):
                 return self._ask_summarised(name, spec, facts)
             facts["memory"] = self.memory.recall()
         known = Facts({"persona": self.persona, "memory": (), **facts})
-        model: AskingModel = self.model
-        phase, asked = self._phase, self._asked
+        model, phase, asked = self.model, self._phase, self._asked
         if paid := self.mind.paid:
             model.recorder.check_paid(self.mind.spec)
         call = asked.count(phase) if asked else 0
