@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from numbers import Real
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,14 +26,14 @@ from sabm_mesa.cli.options import (
     isolation_of,
 )
 from sabm_mesa.core.parsing import parse_list, parse_minds
-from sabm_mesa.errors import ParameterError, SabmError, UnknownName
+from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
     from sabm_mesa.runs.sweep import Sweep
 
 COMBINATIONS, MEASURES = 20, 6
-"""The maximum numbers of printed combinations, and of measures of each."""
+"""The maximum numbers of printed combinations, and of printed and drawn measures."""
 
 
 @app.command(blocks=[SettingOptions, LLMOptions, FileMindOptions, FigureOptions])
@@ -75,7 +75,7 @@ def sweep(
     measure: Annotated[
         list[str] | None,
         typer.Option(
-            help="Measure to draw for each combination, with intervals. Repeatable.",
+            help="Measure to draw (default: the first six). Repeatable.",
             rich_help_panel=FIGURE_PANEL,
         ),
     ] = None,
@@ -108,13 +108,8 @@ def sweep(
             model, varied, folder=folder, parameters=parameters, runs=runs, seed=seed, on=on,
             workers=workers, address=address, connection=connection, watch=progress.show_runs,
         )  # fmt: skip
-    figures, problems = _figures(folder, measure or [])
-    if as_json:
-        files = [*done.files, *figures]
-        result = {**_summary(done), "files": [str(path) for path in files], "problems": problems}
-        say(export.readable_json(result))
-    else:
-        say("\n".join([_said(done, figures), *problems]))
+    done = replace(done, files=[*done.files, *_figures(done, measure or _measures(done))])
+    say(export.readable_json(_summary(done)) if as_json else _said(done))
 
 
 def _varied(vary: Sequence[str], minds: Sequence[str]) -> tuple[dict[str, list[Any]], str | None]:
@@ -166,25 +161,35 @@ def _summary(done: Sweep) -> dict[str, Any]:
     }
 
 
-def _figures(folder: Path, measures: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Draw measures by setting, as ``sabm compare`` does; return the files and the problems."""
+def _measures(done: Sweep) -> list[str]:
+    """Return the first end measures that are numbers."""
+    from sabm_mesa.analysis.plot_style import is_number
+
+    names = list(map(str, done.runs))
+    names = names[names.index("cost_usd") + 1 :]
+    return [name for name in names if is_number(done.runs[name])][:MEASURES]
+
+
+def _figures(done: Sweep, measures: Sequence[str]) -> list[Path]:
+    """Draw measures by the varied parameters."""
     from sabm_mesa.analysis.plot_style import write_figures
     from sabm_mesa.recording import export
-    from sabm_mesa.studies import compare
+    from sabm_mesa.studies.plots import by_parameter
 
-    files: list[Path] = []
-    problems = []
-    for measure in measures:
-        try:
-            drawn = compare.picture(compare.compare([folder], measure))
-        except SabmError as problem:
-            problems.append(f"No figure of {measure}: {problem}")
-        else:
-            files += write_figures(folder, {measure: drawn}, export.write_picture)
-    return files, problems
+    for name in measures:
+        if name not in done.runs:
+            raise UnknownName("measure (--measure)", name, _measures(done))
+    if not done.varied or not measures:
+        return []
+    model, n = done.specs[0].scenario, len(done.seeds)
+    titles = {name: model.page.title_of(name) for name in measures}
+    varied = list(map(str, done.runs))[: len(done.varied)]
+    subtitle = f"{model.title} · {n} {'runs' if n > 1 else 'run'} a combination"
+    drawn = by_parameter(done.runs, varied, titles, subtitle=subtitle)
+    return write_figures(done.path.parent, {"measures": drawn}, export.write_picture)
 
 
-def _said(done: Sweep, figures: Sequence[Path] = ()) -> str:
+def _said(done: Sweep) -> str:
     """Return a few lines: the runs, the means of each combination, the tables."""
     n, seeds = len(done.specs), done.seeds
     varied = ", ".join(f"{name} ({len(values)})" for name, values in done.varied.items())
@@ -201,7 +206,7 @@ def _said(done: Sweep, figures: Sequence[Path] = ()) -> str:
         lines.append("The price of a model is not known: list it in a price file (--prices).")
     elif dollars:
         lines.append(f"Spent on these runs in all: ${dollars:.4f}")
-    files = [done.path.name, *(path.name for path in (*done.files, *figures))]
+    files = [done.path.name, *(path.name for path in done.files)]
     written = f"Written to {done.path.parent}: {', '.join(files)}"
     return "\n".join([*lines, written])
 
@@ -211,12 +216,10 @@ def _means(done: Sweep) -> list[str]:
     from sabm_mesa.recording.varied import word_of
 
     runs, n = done.runs, len(done.seeds)
-    measures = list(runs.columns)[list(runs.columns).index("cost_usd") + 1 :]
-    lines = []
+    measures, lines = _measures(done), []
     for start in range(0, min(len(runs), COMBINATIONS * n), n):
         mean = runs.iloc[start : start + n].mean(numeric_only=True)
-        shown = {k: mean[k] for k in measures if isinstance(mean.get(k), Real)}
-        known = [f"{k} {v:.4g}" for k, v in shown.items() if not math.isnan(v)][:MEASURES]
+        known = [f"{name} {mean[name]:.4g}" for name in measures if not math.isnan(mean[name])]
         values = {name: done.specs[start].parameters[name] for name in done.varied}
         combination = ", ".join(f"{name} {word_of(value)}" for name, value in values.items())
         lines.append(f"  {combination or 'all'}: {', '.join(known)}")

@@ -147,6 +147,35 @@ class NameOfClass:
         return self.join([word.lower() for word in words])
 
 
+def column_title(
+    titles: Mapping[str, str], column: str, names: Sequence[str] = ()
+) -> tuple[str, str]:
+    """The title of a column, and the name that replaces the braces in it, or ``""``.
+
+    Args:
+        titles: those that a scenario declares (`ScenarioPage.titles`).
+        column: its name in the data.
+        names: the names of the agents, for columns that end with the number of an agent.
+    """
+    if column == "round":
+        return "Round (from 0)", ""
+    if column in titles:
+        return titles[column], ""
+    kind, _, rest = column.partition("_")
+    if rest and (title := titles.get(f"{kind}_{{}}")):
+        numbered = rest.isdecimal() and 0 < int(rest) <= len(names)
+        return title, names[int(rest) - 1] if numbered else rest
+    words = re.sub("^n_", "", column).replace("_", " ").strip() or column
+    return words[:1].upper() + words[1:] if len(words) > 1 else words, ""
+
+
+def parameter_label(name: str) -> str:
+    """The label of a parameter: ``Number of players`` for ``n_players``."""
+    words = name.replace("_", " ")
+    words = words.replace("n ", "number of ", 1) if name.startswith("n_") else words
+    return words[:1].upper() + words[1:] if len(words) > 1 else words
+
+
 def file_beside(scenario: type, name: str) -> Path | None:
     """A file of this name beside the module of a scenario or of one that it derives from, if any.
 
@@ -315,6 +344,11 @@ class ScenarioPage:
     public_columns: Callable[[Any], Sequence[str]] | None = None
     table: Callable[[Any, pd.DataFrame], tuple[str, pd.DataFrame] | None] | None = None
     heading: Callable[[Any], str] | None = None
+
+    def title_of(self, column: str) -> str:
+        """The title of a column, by its name in the data."""
+        title, name = column_title(self.titles, column)
+        return title.format(name) if name else title
 
     def drawn(
         self,

@@ -25,6 +25,7 @@ from sabm_mesa.analysis.plot_style import short_minds
 from sabm_mesa.analysis.tests import Inference, Of, holm, infer
 from sabm_mesa.core.parameters import check_choice
 from sabm_mesa.errors import ParameterError, RecordingError, UnknownName
+from sabm_mesa.models.declarations import ScenarioPage, parameter_label
 from sabm_mesa.models.registry import model_at
 from sabm_mesa.recording import RecordedRun, load_runs
 from sabm_mesa.recording.varied import SET, TAG, after_forks, varied, word_of
@@ -54,6 +55,7 @@ class ComparedSettings:
 
     Attributes:
         measure: the measure.
+        title: its title, with its unit.
         of: the compared statistic: ``mean``, ``median`` or ``share``.
         by: the factors of the settings.
         runs: one row per run: the factors, ``seed`` and ``value`` (in the unit of the measure).
@@ -64,6 +66,7 @@ class ComparedSettings:
     """
 
     measure: str
+    title: str
     of: Of
     by: Sequence[str]
     runs: pd.DataFrame
@@ -229,7 +232,9 @@ def compare(
     untested = table["p"].isna() & (table["verdict"] == "no difference detected")
     table.loc[untested, "verdict"] = "not tested"
     notes += judge.notes + _too_few(table, judge.least)
-    return ComparedSettings(measure, quantity, chosen, runs, pd.DataFrame(estimates), table, notes)
+    title = (declared.page if declared else ScenarioPage()).title_of(measure)
+    cell_frame = pd.DataFrame(estimates)
+    return ComparedSettings(measure, title, quantity, chosen, runs, cell_frame, table, notes)
 
 
 class _Judge:
@@ -380,14 +385,20 @@ def picture(compared: ComparedSettings) -> Figure:
     """One dot per run by setting, with the estimate and its 95 % interval."""
     from sabm_mesa.studies import plots
 
-    measure = compared.measure.replace("_", " ")
-    keys = compared.runs[list(compared.by)].itertuples(index=False, name=None)
-    runs = compared.runs.assign(
-        measure=measure, condition=[_label(key, compared.by) for key in keys]
+    labels = [parameter_label(name) for name in compared.by]
+    settings = {
+        _label(key, compared.by): "\n".join(
+            f"{label}: {value}" for label, value in zip(labels, key, strict=True)
+        ).replace("$", r"\$")
+        for key in compared.runs[list(compared.by)].itertuples(index=False, name=None)
+    }
+    condition = compared.runs[list(compared.by)].apply(
+        lambda row: _label(tuple(row), compared.by), axis=1
     )
-    cells = compared.cells.set_index("setting")[["estimate", "low", "high"]].T.to_dict("list")
+    estimates = compared.cells.set_index("setting")[["estimate", "low", "high"]].T.to_dict("list")
+    by = " and ".join(label[0].lower() + label[1:] for label in labels)
     return plots.by_condition(
-        runs, {str(name): str(name).replace("$", r"\$") for name in cells}, {measure: measure},
-        title=f"{measure.capitalize()} by {' and '.join(compared.by)}",
-        estimates={str(name): numbers for name, numbers in cells.items()}, of=compared.of,
+        compared.runs.assign(measure=compared.measure, condition=condition), settings,
+        {compared.measure: compared.title}, title=f"The {compared.of} of runs by {by}",
+        estimates={str(name): numbers for name, numbers in estimates.items()}, of=compared.of,
     )  # fmt: skip

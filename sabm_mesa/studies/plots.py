@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
+from matplotlib.transforms import ScaledTranslation
 
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.intervals import (
@@ -21,8 +22,11 @@ from sabm_mesa.analysis.intervals import (
     require_rows,
 )
 from sabm_mesa.analysis.messages import CODES, shares
+from sabm_mesa.models.declarations import parameter_label
+from sabm_mesa.recording.varied import word_of
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 
@@ -37,6 +41,8 @@ _TITLE = 78
 _HALF_LEGEND = 48
 """The number of characters that fit into half the width of a figure."""
 NO_RUN = "no run has a value"
+_SHARED = "shared"
+"""Marks a line that several conditions share."""
 _DASHES = (0, (5, 2))
 _LABEL_LINE, _HALF_TITLE = 22, 32
 """Characters of a line of a condition's label, and of a panel's title in half a figure."""
@@ -69,18 +75,24 @@ def by_round(
     ax = figure.add_subplot()
     rounds = sorted(data["round"].unique().tolist())
     few = len(rounds) <= style.FEW
-    for number, (condition, name) in enumerate(labels.items()):
-        runs = data[data["condition"] == condition]
-        mine = mean_by_round(runs, column, kept=kept)
+    by_condition = {name: data[data["condition"] == name] for name in labels}
+    means = [mean_by_round(runs, column, kept=kept) for runs in by_condition.values()]
+    for number, (mine, name) in enumerate(zip(means, labels.values(), strict=True)):
         color, marker, dashes = look(number)
+        same = [n for n, other in enumerate(means) if other["mean"].equals(mine["mean"])]
+        shared = len(same) > 1 and not few
+        if shared:  # one line of all their colours
+            dashes = (6 * same.index(number), (6, 6 * (len(same) - 1)))
         ax.fill_between(
             mine["round"], mine["low"], mine["high"], color=color, alpha=0.16, linewidth=0, zorder=2
         )
         ax.plot(
             mine["round"], mine["mean"], color=color, linestyle=dashes,
-            marker=marker if few else "", markersize=5.5, linewidth=1.8, zorder=3,
-            label=f"{name}{style.mean_note(runs, kept=kept)}",
+            marker=marker if few else "", markersize=5.5, linewidth=1.8, zorder=3, label=name,
+            gid=_SHARED if shared else None,
         )  # fmt: skip
+        if few:
+            _aside(ax.lines[-1:], number, len(means))
     _published(ax, published, list(labels))
     ends = (rounds[0], rounds[-1]) if len(rounds) > 1 else (rounds[0] - 0.5, rounds[0] + 0.5)
     for (name, height), dash in zip(marks.items(), DASHES[1:], strict=False):
@@ -94,7 +106,8 @@ def by_round(
     if ax.get_ylim()[0] > 0 and np.nanmin(data[column].to_numpy(dtype=float)) >= 0:
         low, high = ax.get_ylim()
         ax.set_ylim(0 if low < 0.4 * high else low, high)
-    _legend_by_round(figure, ax)
+    notes = (style.mean_note(runs, kept=kept) for runs in by_condition.values())
+    _legend_by_round(figure, ax, next(filter(None, notes), ""))
     return figure
 
 
@@ -165,7 +178,10 @@ def by_condition(
     require_columns(values, ["condition", "measure", "value"])
     wide = 1 if len(measures) == 1 else 2
     high = -(-len(measures) // wide)
-    names = {condition: textwrap.fill(name, _LABEL_LINE) for condition, name in labels.items()}
+    names = {
+        condition: "\n".join(textwrap.fill(line, _LABEL_LINE) for line in name.splitlines())
+        for condition, name in labels.items()
+    }
     titles = {
         measure: textwrap.fill(name, _HALF_TITLE * (2 if wide == 1 else 1))
         for measure, name in measures.items()
@@ -212,36 +228,106 @@ def by_condition(
     return figure
 
 
+def by_parameter(
+    runs: pd.DataFrame, varied: Sequence[str], measures: Mapping[str, str], *, subtitle: str = ""
+) -> Figure:
+    """Each measure by the first varied parameter, in a colour for each value of the second.
+
+    Args:
+        runs: one row per run: the varied parameters and the measures.
+        varied: the parameters; runs that differ in the third and later ones are pooled.
+        measures: column of `runs` → its title, with its unit.
+        subtitle: a description of the runs.
+    """
+    x, *others = varied
+    is_scale = style.is_number(runs[x])
+    words = {name: runs[name].map(word_of).map(style.short_minds) for name in varied}
+    values = dict(zip(runs[x] if is_scale else words[x], words[x], strict=True))
+    at = {value: value if is_scale else place for place, value in enumerate(values)}
+    runs = runs.assign(**words, place=[at[value] for value in (runs[x] if is_scale else words[x])])
+    groups = dict(list(runs.groupby(others[0], sort=False))) if others else {"mean": runs}
+    labels = [parameter_label(name) for name in varied]
+    by = " and ".join(label[0].lower() + label[1:] for label in labels[:2])
+    pooled = f"all runs of: {', '.join(labels[2:])}" if labels[2:] else ""
+    wide = min(len(measures), 2)
+    high = -(-len(measures) // wide)
+    figure = style.new_figure(
+        f"Runs by {by}", " · ".join(filter(None, (subtitle, pooled))), height=2.4 * high + 0.5
+    )
+    panels = figure.subplots(high, wide, squeeze=False).ravel()
+    for ax, (measure, title) in zip(panels, measures.items(), strict=False):
+        for number, (name, mine) in enumerate(groups.items()):
+            color, marker, _ = look(number)
+            cells = [
+                (place, *estimate_mean(cell)) for place, cell in mine.groupby("place")[measure]
+            ]
+            places, _n, means, low, up = np.array(cells, dtype=float).T
+            dots = ax.plot(
+                mine["place"], mine[measure].astype(float), linestyle="", marker=marker,
+                markersize=3.5, color=color, alpha=0.4, markeredgewidth=0,
+            )  # fmt: skip
+            mean = ax.plot(
+                places, means, color=color, linestyle="-" if is_scale else "", linewidth=1.2,
+                marker=marker, markersize=6.5, markeredgecolor=style.BLACK, label=str(name),
+            )  # fmt: skip
+            bars = ax.vlines(places, low, up, color=color, linewidth=1.6)
+            _aside(dots, 3 * number, 3 * len(groups), 5)
+            _aside([*mean, bars], 3 * number + 1, 3 * len(groups), 5)
+        style.plain_axes(ax, labels[0])
+        ax.set_title(textwrap.fill(title, _HALF_TITLE), loc="left", fontsize=style.LABEL)
+        if len(values) <= style.FEW:
+            ax.set_xticks([at[value] for value in values], list(values.values()))
+        ax.margins(x=0.15)
+    for ax in panels[len(measures) :]:
+        ax.set_axis_off()
+    dots = "small: a run; large: the mean of the runs, with its 95 % interval"
+    named = f"{labels[1]} ({dots})" if others else dots.capitalize()
+    style.legend_below(figure, *panels, title=named, title_fontsize=style.NOTE)
+    return figure
+
+
 def _published(ax: Axes, published: pd.DataFrame | None, conditions: Sequence[str]) -> None:
     """Published numbers: open stars in the colour of their condition, side by side."""
     if published is None or published.empty:
         return
-    aside = 0.012 * np.ptp(published["round"].to_numpy(dtype=float))
     for number, condition in enumerate(conditions):
         mine = published[published["condition"] == condition]
         if not mine.empty:
             ax.plot(
-                mine["round"] + aside * (number - (len(conditions) - 1) / 2), mine["published"],
-                linestyle="", marker=PUBLISHED, markersize=9, markerfacecolor="none",
-                markeredgecolor=look(number)[0], markeredgewidth=1.1, zorder=5,
-                markevery=max(1, len(mine) // MOST_MARKS),
+                mine["round"], mine["published"], linestyle="", marker=PUBLISHED, markersize=9,
+                markerfacecolor="none", markeredgecolor=look(number)[0], markeredgewidth=1.1,
+                zorder=5, markevery=max(1, len(mine) // MOST_MARKS),
             )  # fmt: skip
+            _aside(ax.lines[-1:], number, len(conditions))
     ax.plot(
         [], [], linestyle="", marker=PUBLISHED, markersize=9, markerfacecolor="white",
         markeredgecolor=style.BLACK, label="published, in the colour of its condition",
     )  # fmt: skip
 
 
-def _legend_by_round(figure: Figure, ax: Axes) -> None:
+def _aside(artists: Iterable[Artist], number: int, of: int, points: float = 2.5) -> None:
+    """Move what belongs to one of several conditions, so that none covers another."""
+    for artist in artists:
+        figure = artist.get_figure(root=True)
+        assert figure is not None
+        inches = points * (number - (of - 1) / 2) / 72
+        moved = ScaledTranslation(inches, 0, figure.dpi_scale_trans)
+        artist.set_transform(artist.get_transform() + moved)
+
+
+def _legend_by_round(figure: Figure, ax: Axes, note: str) -> None:
     """One legend below the axes, so that it covers nothing."""
     handles, names = ax.get_legend_handles_labels()
     band = ax.fill_between([], [], [], color=style.GREY, alpha=0.3, linewidth=0)
-    handles, names = [*handles, band], [*names, style.INTERVAL]
+    handles, names = [*handles, band], [*names, f"{style.INTERVAL}{note}"]
     longest = max(map(len, names))
-    figure.legend(
+    legend = figure.legend(
         handles, names, loc="outside lower left", ncols=2 if longest <= _HALF_LEGEND else 1,
         frameon=False, fontsize=style.NOTE,
     )  # fmt: skip
+    for entry, handle in zip(legend.legend_handles, handles, strict=True):
+        if handle.get_gid() == _SHARED:
+            entry.set(linestyle="-")  # type: ignore[union-attr]  # an entry of a line
 
 
 def _draw_runs(ax: Axes, row: int, numbers: Floats, estimate: Sequence[float], of: str) -> None:
@@ -249,15 +335,16 @@ def _draw_runs(ax: Axes, row: int, numbers: Floats, estimate: Sequence[float], o
     if not numbers.size:
         ax.annotate(
             NO_RUN, (0.02, row), xycoords=("axes fraction", "data"), va="center",
-            fontsize=style.NOTE, color="#606060",
+            fontsize=style.NOTE, color="#606060", backgroundcolor="white",
         )  # fmt: skip
         return
     color, marker, _ = look(row)
     aside = np.linspace(-0.22, 0.22, numbers.size) if numbers.size > 1 else np.zeros(1)
     ax.plot(
         numbers, row + aside, linestyle="", marker=marker, markersize=4, markerfacecolor=color,
-        markeredgewidth=0, alpha=0.55, zorder=2, label="a run",
+        markeredgewidth=0, alpha=0.55, zorder=2,
     )  # fmt: skip
+    ax.plot([], [], linestyle="", marker="o", color=style.GREY, markersize=4, label="a run")
     middle, low, high = estimate
     ax.vlines(
         middle, row - 0.28, row + 0.28, color=style.BLACK, linewidth=1.6, zorder=4,
@@ -275,8 +362,12 @@ def _draw_published(ax: Axes, conditions: list[str], published: pd.DataFrame) ->
         row = conditions.index(condition)
         ax.plot(
             number, row - 0.32, linestyle="", marker=PUBLISHED, markersize=10,
-            markerfacecolor=look(row)[0], markeredgecolor=style.BLACK, markeredgewidth=0.6,
-            zorder=5, clip_on=False, label="published",
+            markerfacecolor="none", markeredgecolor=look(row)[0], markeredgewidth=1.1,
+            zorder=5, clip_on=False,
+        )  # fmt: skip
+        ax.plot(
+            [], [], linestyle="", marker=PUBLISHED, markersize=10, markerfacecolor="none",
+            markeredgecolor=style.BLACK, label="published",
         )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from sabm_mesa.core.phrases import (
 )
 from sabm_mesa.errors import SabmError
 from sabm_mesa.minds.specs import describe_minds, is_by_class, is_local, named_in
+from sabm_mesa.models.declarations import column_title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,16 +62,7 @@ class Titles:
 
     def _pattern(self, column: str) -> tuple[str, str]:
         """The title, and the name that replaces the braces in it."""
-        if column == "round":
-            return "Round (from 0)", ""
-        if column in self.own:
-            return self.own[column], ""
-        kind, _, rest = column.partition("_")
-        if rest and (title := self.own.get(f"{kind}_{{}}")):
-            numbered = rest.isdecimal() and 0 < int(rest) <= len(self.names)
-            return title, self.names[int(rest) - 1] if numbered else rest
-        words = re.sub("^n_", "", column).replace("_", " ").strip() or column
-        return words[:1].upper() + words[1:] if len(words) > 1 else words, ""
+        return column_title(self.own, column, self.names)
 
 
 def title_of(model: SmartModel | type[SmartModel]) -> str:

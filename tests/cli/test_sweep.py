@@ -26,7 +26,10 @@ def test_a_grid(sabm: Sabm, tmp_path: Path) -> None:
         "Keynesian beauty contest: 8 runs; varied: n_players (2), minds (2); seeds 1–2; "
     )
     assert lines[1].startswith("  n_players 3, minds fixed:30: mean 30, target 20")
-    assert lines[-1] == f"Written to {tmp_path}: recording.sqlite, runs.csv, model.csv"
+    assert (
+        lines[-1] == f"Written to {tmp_path}: recording.sqlite, runs.csv, model.csv, measures.png"
+    )
+    assert (tmp_path / "measures.png").exists()
     runs = pd.read_csv(tmp_path / "runs.csv")
     assert runs["minds"].tolist() == (["fixed:30"] * 2 + ["classical"] * 2) * 2
     assert len(pd.read_csv(tmp_path / "model.csv")) == 16

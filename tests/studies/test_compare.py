@@ -249,15 +249,6 @@ def test_a_measure_without_a_value_is_known_and_says_so(tmp_path: Path) -> None:
         compare([tmp_path], "collusion_index")
 
 
-def test_a_sweep_draws_its_measures_by_setting(sabm: Sabm, tmp_path: Path) -> None:
-    small = ("--vary", "n_players=4,6", "--rounds", "1", "--runs", "3", "--out", tmp_path)
-    done = sabm("sweep", "kbc", *small, "--measure", "mean", "--figures", "svg", "--no-title")
-
-    assert done.status == 0, done.err
-    assert (tmp_path / "mean.svg").exists()
-    assert "mean.svg" in done.out
-
-
 def test_a_mean_without_bounds_is_not_tested(tmp_path: Path) -> None:
     played = {**PLAIN, "minds": "fixed:8"}
     sweep("bertrand", {"initial_prices": STARTS}, folder=tmp_path, runs=6, parameters=played)

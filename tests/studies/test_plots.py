@@ -11,6 +11,7 @@ from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.studies.plots import (
     NO_RUN,
     by_condition,
+    by_parameter,
     by_round,
     distributions,
 )
@@ -65,6 +66,42 @@ def test_means_by_round_and_condition() -> None:
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "2"]  # as people count
 
 
+def test_conditions_with_the_same_course_share_one_line_of_their_colours() -> None:
+    course = [[float(n) for n in range(style.FEW + 1)]]
+    figure = by_round(rounds({"a": course, "b": course}), "price", LABELS, title="T", label="L")
+    assert [each.get_linestyle() for each in figure.axes[0].get_lines()[:2]] == ["--", "--"]
+    assert [entry.get_linestyle() for entry in figure.legends[0].legend_handles[:2]] == ["-", "-"]
+
+
+def test_runs_by_two_parameters() -> None:
+    runs = pd.DataFrame(
+        [(n, who, n * pick + seed) for n in (6, 24) for who, pick in (("x", 1), ("y", 2))
+         for seed in range(5)],
+        columns=["n_players", "personas", "mean"],
+    )  # fmt: skip
+    figure = by_parameter(runs, ["n_players", "personas"], {"mean": "Mean pick"})
+    (ax,) = figure.axes
+    assert line(ax, "x") == [(6, 8), (24, 26)]
+    assert line(ax, "y") == [(6, 14), (24, 50)]
+    dots = ax.get_lines()[0].get_xydata()
+    assert dots.tolist() == [[n, n + seed] for n in (6, 24) for seed in range(5)]
+    assert [bar.get_segments()[0][:, 0].tolist() for bar in ax.collections] == [[6, 6], [6, 6]]
+    assert (ax.get_xlabel(), ax.get_title(loc="left")) == ("Number of players", "Mean pick")
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["6", "24"]
+    assert legend(figure) == ["x", "y"]
+    assert figure.get_suptitle() == "Runs by number of players and personas"
+
+
+def test_runs_by_words_are_side_by_side() -> None:
+    runs = pd.DataFrame({"minds": ["b", "a", None], "size": [1, 1, 2], "mean": [1.0, 2.0, 3.0]})
+    figure = by_parameter(runs, ["minds", "size", "mean"], {"mean": "M"})
+    (ax,) = figure.axes
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["b", "a", "none"]
+    assert line(ax, "1") == [(0, 1), (1, 2)]
+    assert line(ax, "2") == [(2, 3)]
+    assert "all runs of: Mean" in figure.texts[-1].get_text()
+
+
 def test_distributions_of_whole_numbers() -> None:
     data = pd.DataFrame({"condition": ["a"] * 4 + ["b"] * 2, "pick": [1, 1, 2, math.nan, 7, 8]})
     figure = distributions(
@@ -109,7 +146,7 @@ def test_measures_by_condition() -> None:
     assert [text.get_text() for text in one.get_yticklabels()] == ["First", "Second"]
     assert one.get_ylim() == (1.5, -0.5)  # the first condition is at the top
     dots = [each for each in one.get_lines() if each.get_marker() in {"o", "s"}]
-    assert [each.get_xdata().tolist() for each in dots] == [[1, 3], [5]]
+    assert [runs for each in dots if (runs := each.get_xdata().tolist())] == [[1, 3], [5]]
     means = [c.get_segments()[0] for c in one.collections]
     assert means[0][:, 0].tolist() == [2, 2]
     assert [x for x, _ in stars(one)] == [2.5]

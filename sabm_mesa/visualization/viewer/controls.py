@@ -15,6 +15,7 @@ from sabm_mesa.core.structured import bounds
 from sabm_mesa.describe.docstrings import arguments
 from sabm_mesa.errors import ParameterError, about
 from sabm_mesa.minds.llm import SAMPLING
+from sabm_mesa.models.declarations import parameter_label
 
 if TYPE_CHECKING:
     from sabm_mesa.models.base import SmartModel
@@ -126,7 +127,7 @@ def _control(
     parameter: Parameter, options: tuple[str, ...], text: str, main: bool, offered: Collection[str]
 ) -> Control:
     name, default, number = parameter.name, parameter.default, parameter.number
-    label = _LABELS.get(name) or _label(name)
+    label = _LABELS.get(name) or parameter_label(name)
     low, high = _whole_limits(number)
     kind: Kind
     if isinstance(default, bool):
@@ -152,12 +153,6 @@ def _whole_limits(number: Mapping[str, Any]) -> tuple[int, int | None]:
     """The smallest and the largest whole number; the smallest is 1 if none is declared."""
     low, high = bounds({**number, "type": "integer"})
     return 1 if low is None else math.ceil(low), None if high is None else math.floor(high)
-
-
-def _label(name: str) -> str:
-    words = name.replace("_", " ")
-    words = words.replace("n ", "number of ", 1) if name.startswith("n_") else words
-    return words[:1].upper() + words[1:] if len(words) > 1 else words
 
 
 def _options(scenario: type[SmartModel]) -> dict[str, tuple[str, ...]]:
