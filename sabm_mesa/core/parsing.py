@@ -86,6 +86,8 @@ _JSON_VALUE = re.compile(r"\s*fixed:\s*[{\[].*[}\]]\s*\Z", re.DOTALL)
 _NAMED = r"\s*(?!classical=|local=|human=)[A-Za-z_]\w*=[^,=]*"
 _ANSWERS = re.compile(rf"\s*fixed:{_NAMED}(,{_NAMED})+|\s*fixed:[A-Za-z_]\w*=(?!\d+\s*\Z)[^,=]*")
 """A mind with an answer to each question by its name, which contains commas, and no count."""
+_DIGITS = 18
+"""The maximum number of digits of a count."""
 
 
 def _split(population: str) -> list[str]:
@@ -110,6 +112,11 @@ def _parse_population(text: str) -> str | Mapping[str, int]:
         if not spec or not count.isdecimal() or _ENDS_WITH_OPTION.match(part):
             raise MindSpecError(
                 f"minds: {part!r} needs the form SPEC=COUNT, as in 'llm:a=5,fixed:0=1'.",
+                parameter="minds",
+            )
+        if len(count) > _DIGITS:
+            raise MindSpecError(
+                f"minds: the count of {spec} has {len(count)} digits: give a smaller one.",
                 parameter="minds",
             )
         minds[spec] = minds.get(spec, 0) + int(count)

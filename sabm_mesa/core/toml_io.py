@@ -13,6 +13,8 @@ from sabm_mesa.errors import UsageError
 
 LARGEST = 4_000_000
 """The maximum size of a file in bytes, so that none is read without end."""
+DEEPEST = 100
+"""The maximum nesting of tables and lists, so that no later step fails."""
 
 
 def expand_home(path: str) -> Path:
@@ -61,10 +63,24 @@ def read_toml(path: str | Path, what: str, error: type[UsageError]) -> dict[str,
     """
     content = read_file(path, what, error)
     try:
-        return tomllib.loads(content.decode("utf-8-sig"))
+        table = tomllib.loads(content.decode("utf-8-sig"))
+        if not _is_deep(table):
+            return table
     except RecursionError:
-        raise error(f"The {what} {path} has too many brackets in brackets.") from None
+        pass
     except UnicodeDecodeError:
         raise error(f"The {what} {path} is not valid TOML: it is not UTF-8 text.") from None
     except ValueError as problem:  # or a number that is too long
         raise error(f"The {what} {path} is not valid TOML: {problem}.") from None
+    raise error(f"The {what} {path} has too many brackets in brackets, or tables in tables.")
+
+
+def _is_deep(table: dict[str, Any]) -> bool:
+    """Whether tables and lists are nested more than `DEEPEST` times."""
+    level: list[Any] = [table]
+    for _ in range(DEEPEST):
+        inside = (
+            container.values() if isinstance(container, dict) else container for container in level
+        )
+        level = [value for values in inside for value in values if isinstance(value, dict | list)]
+    return bool(level)

@@ -126,13 +126,20 @@ def test_a_device_or_a_pipe_is_not_read(sabm: Sabm, command: tuple[str, ...]) ->
 
 
 @IN_PLACE
-def test_an_experiment_that_is_too_deep(sabm: Sabm) -> None:
-    Path("deep.toml").write_text("a = " + "[" * 100_000, "utf-8")
+@pytest.mark.parametrize(
+    "content",
+    ["a = " + "[" * 100_000, ".".join("a" * 3000) + " = 1", "scenario." + "a." * 3000 + "a = 1"],
+    ids=["brackets", "tables", "tables in an entry"],
+)
+def test_an_experiment_that_is_too_deep(sabm: Sabm, content: str) -> None:
+    Path("deep.toml").write_text(content, "utf-8")
 
     outcome = sabm("reproduce", "deep.toml")
 
     assert outcome.status == 2
-    assert one_line(outcome) == "The experiment deep.toml has too many brackets in brackets."
+    assert one_line(outcome) == (
+        "The experiment deep.toml has too many brackets in brackets, or tables in tables."
+    )
 
 
 @IN_PLACE
@@ -140,9 +147,11 @@ def test_an_experiment_that_is_too_deep(sabm: Sabm) -> None:
     ("minds", "said"),
     [
         ("classical=" + "9" * 18, "9" * 18 + " are given for 24 agents; the counts must add up"),
+        ("classical=" + "9" * 20, "the count of classical has 20 digits: give a smaller one."),
+        ("classical=" + "9" * 5000, "the count of classical has 5000 digits: give a smaller one."),
         ('{"classical": ' + "9" * 20 + "}", "9" * 20 + " are given for 24 agents; the counts must"),
     ],
-    ids=["18 digits", "JSON"],
+    ids=["18 digits", "20 digits", "5000 digits", "JSON"],
 )
 def test_a_population_that_is_too_large_is_refused_at_once(
     sabm: Sabm, minds: str, said: str
