@@ -11,7 +11,7 @@ from sabm_mesa.models.declarations import ScenarioPage
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.run import run_all
 
-LITTLE = {"one round": {"n_rounds": 1}, "no answer": {"n_rounds": 2, "minds": "fixed:!"}}
+LITTLE = {"one round": {"n_rounds": 1}, "no answer": {"n_rounds": 2, "minds": "fixed:none"}}
 
 
 def points_of(artist) -> np.ndarray:
