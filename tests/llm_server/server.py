@@ -110,20 +110,27 @@ class LLMServer:
         """Let admitted requests wait, in flight, until `release()`."""
         self._service.hold()
 
+    def answer_held(self) -> None:
+        """Answer what waits, and let later requests wait."""
+        self._on_loop(self._service.answer_held)
+
     def release(self) -> None:
         """Answer what was held, and hold no more."""
-        if self._loop is None or threading.current_thread() is self._thread:
-            self._service.release()
-            return
-        released = threading.Event()
+        self._on_loop(self._service.release)
 
-        def release() -> None:
-            self._service.release()
-            released.set()
+    def _on_loop(self, change: Callable[[], None]) -> None:
+        if self._loop is None or threading.current_thread() is self._thread:
+            change()
+            return
+        changed = threading.Event()
+
+        def now() -> None:
+            change()
+            changed.set()
 
         # Waited for, so that a hold() after it cannot overtake it.
-        self._loop.call_soon_threadsafe(release)
-        released.wait()
+        self._loop.call_soon_threadsafe(now)
+        changed.wait()
 
     def start(self) -> LLMServer:
         """Listen; returns when the server is ready.

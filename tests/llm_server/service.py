@@ -98,6 +98,10 @@ class Service:
         self._held = False
         self._gate.set()
 
+    def answer_held(self) -> None:
+        waiting, self._gate = self._gate, asyncio.Event()
+        waiting.set()
+
     async def stats(self, _request: web.Request) -> web.Response:
         return web.json_response(self.log.stats())
 

@@ -241,14 +241,14 @@ def test_a_stopped_sweep_goes_on_and_pays_nothing_twice(
     script.write_text(PAID_SCRIPT)
     pids.mkdir()
     places = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with LLMServer() as server:
+    with LLMServer(held=True) as server:
         command = [sys.executable, str(script), str(folder), server.url, str(pids)]
         with subprocess.Popen(
             command, env=places, stderr=subprocess.PIPE, text=True, start_new_session=True
         ) as process:
-            server.wait_until(lambda server: server.stats["finished"] >= 12)
-            server.hold()
             server.wait_until(lambda server: server.in_flight == 12)
+            server.answer_held()  # the first round of all runs
+            server.wait_until(lambda s: s.stats["finished"] == s.in_flight == 12)
             workers = [int(each.name) for each in pids.iterdir()]
             if end is signal.SIGINT:
                 os.killpg(process.pid, end)  # as Ctrl-C: all processes get it
