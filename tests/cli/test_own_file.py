@@ -560,7 +560,7 @@ def test_an_experiment_names_a_file_beside_it(
     experiment = folder / "study" / "opinions.toml"
     experiment.write_text(EXPERIMENT.replace("FILE", "own_ring.py"), "utf-8")
 
-    assert "Verdicts on 1 claims: 1 agrees." in sabm("reproduce", experiment, "--out", "out").out
+    assert "Verdicts on 1 claim: 1 agrees." in sabm("reproduce", experiment, "--out", "out").out
     assert sabm("register", experiment, "--out", "registered").status == 0
 
     monkeypatch.setattr(registry, "_loaded", {})  # as in a new process

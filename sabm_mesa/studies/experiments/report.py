@@ -97,7 +97,8 @@ def counted(verdicts: Sequence[Verdict]) -> str:
     """The number of claims with each verdict; ``""`` without claims."""
     counts = Counter(verdict.word for verdict in verdicts)
     listed = ", ".join(f"{counts[word]} {word}" for word in WORDS if counts[word])
-    return f"Verdicts on {len(verdicts)} claims: {listed}." if verdicts else ""
+    claims = "1 claim" if len(verdicts) == 1 else f"{len(verdicts)} claims"
+    return f"Verdicts on {claims}: {listed}." if verdicts else ""
 
 
 def headline(results: Results, standing: Standing | None = None) -> str:
