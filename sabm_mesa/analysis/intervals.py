@@ -178,6 +178,7 @@ def mean_by_round(data: pd.DataFrame, column: str, *, kept: bool = False) -> pd.
     if data.duplicated(["run", "round"]).any():
         raise ValueError("a run has more than one row for a round: select one condition first")
     values = data.assign(value=data[column].astype("Float64").astype(float))
+    # A pivot table would leave out rounds and runs without a value.
     table = values.set_index(["round", "run"])["value"].unstack().sort_index()  # noqa: PD010
     last = data.groupby("run")["round"].max().reindex(table.columns)
     ended = table.index.to_numpy()[:, None] > last.to_numpy()

@@ -7,7 +7,6 @@ matplotlib, since the viewer needs the colours long before it needs a figure.
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 import threading
@@ -225,12 +224,6 @@ def round_ticks(axis: Axis, rounds: Sequence[int], given: int = 0) -> None:
         known = [int(tick) - first for tick in named if known[0] <= tick - first <= known[-1]]
     axis.set_major_locator(FixedLocator(known))
     axis.set_major_formatter(lambda at, _place: f"{at + first:.0f}")
-
-
-def headroom(values: list[float], share: float = 0.05) -> float:
-    """Upper limit of an axis that starts at 0: above the largest value, or 1 without values."""
-    largest = max((v for v in values if not math.isnan(v)), default=0.0)
-    return largest * (1 + share) if largest > 0 else 1.0
 
 
 def legend_entries(ax: Axes) -> tuple[list[Any], list[str]]:

@@ -13,7 +13,6 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from inspect import isfunction
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar, overload
@@ -478,7 +477,7 @@ class SmartModel(Declarations, mesa.Model):
             agent_class: the class.
         """
         rules = {**self.classical_minds, **agent_class.classical_minds}
-        return {n: partial(RuleMind, r) if isfunction(r) else r for n, r in rules.items()}
+        return {n: partial(RuleMind, r) if inspect.isfunction(r) else r for n, r in rules.items()}
 
     def columns_of(self, agent_class: type[SmartAgent]) -> Mapping[str, str]:
         """The columns of agents of a class: column → attribute.
