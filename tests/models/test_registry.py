@@ -44,10 +44,11 @@ def test_the_docstring_of_a_module_is_short_since_the_rules_are_in_odd_toml(name
     sheet = spec_sheet(scenario(name))
 
     assert len(sheet.splitlines()) <= 25
+    assert re.match(r"Replication of .+ 20\d\d: |Published games: ", sheet)
     assert "Unreadable answers" in sheet
     assert "Source" in sheet
     assert odd_file(scenario(name)).is_file()
-    (example,) = re.findall(r"start from\s``(examples/\w+)``", sheet)
+    (example,) = re.findall(r"start from ``(examples/\w+)``", sheet)
     assert (ROOT / example).is_dir()
 
 

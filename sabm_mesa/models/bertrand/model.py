@@ -1,6 +1,6 @@
-"""Bertrand competition: firms set prices round after round, and may talk before they do.
+"""Replication of Wu et al. 2024: firms set prices round after round, and may talk before they do.
 
-A published replication; to write a scenario of your own, start from ``examples/market``.
+To write a scenario of your own, start from ``examples/market``.
 
 Firms with the same marginal cost set prices at once; demand is ``linear`` (differentiated goods) or
 ``logit`` (see ``theory.py``). Before, they may talk (3 turns each); every 20 rounds they write down
@@ -118,7 +118,7 @@ def _columns_by_firm(n: int) -> dict[str, str]:
 
 
 class BertrandCompetition(SmartModel):
-    """Firms that set prices round after round.
+    """Firms that set prices round after round (Wu et al. 2024).
 
     Args:
         n_rounds: rounds at most; the prices of round 0 are the initial prices.

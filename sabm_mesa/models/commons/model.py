@@ -1,6 +1,6 @@
-"""Commons governance: people share a renewable resource, and can talk about its use.
+"""Replication of Piatti et al. 2024: people share a renewable resource, and can talk about its use.
 
-A published replication; to write a scenario of your own, start from ``examples/market``.
+To write a scenario of your own, start from ``examples/market``.
 
 Each month all request units of the stock at once; then they talk, sum up, plan and reflect. With
 less than 5 units left the commons has collapsed; otherwise the rest doubles. The rules in full are
@@ -85,7 +85,7 @@ def _speakers(model: CommonsGovernance, harvesters: list[Harvester]) -> Iterator
 
 
 class CommonsGovernance(SmartModel):
-    """A commons; `Fishery`, `Pasture` and `Pollution` are its wordings.
+    """A commons (Piatti et al. 2024); `Fishery`, `Pasture` and `Pollution` are its wordings.
 
     Args:
         n_agents: number of harvesters.

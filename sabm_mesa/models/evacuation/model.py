@@ -1,6 +1,6 @@
-"""Emergency evacuation: people leave a room by several exits, and may talk with people nearby.
+"""Replication of Wu et al. 2024: people leave a room by its exits, and may talk with people nearby.
 
-A published replication; to write a scenario of your own, start from ``examples/schelling``.
+To write a scenario of your own, start from ``examples/schelling``.
 
 A person on `mesa.space.MultiGrid` looks, may talk, chooses an exit and steps to a free neighbouring
 cell (x runs from top to bottom). A person on an exit cell has escaped; one inside after
@@ -124,7 +124,7 @@ def _columns(exits: Sequence[str]) -> Mapping[str, str]:
 
 
 class EmergencyEvacuation(SmartModel):
-    """Evacuation of a room by its people.
+    """Evacuation of a room by its people (Wu et al. 2024).
 
     Args:
         n_people: number of people.

@@ -1,7 +1,6 @@
-"""Finite games: each data file is a game, played by people, rules and language models.
+"""Published games: each data file is a game, played by people, rules and language models.
 
-A game of ``library`` needs no code; for a scenario of your own, start from
-``examples/prisoners_dilemma``.
+A game needs no code; to write a scenario of your own, start from ``examples/prisoners_dilemma``.
 
 A round is one game in each group; groups stay (``partner``) or are redrawn (``stranger``). With
 ``talk``, each player of a group speaks once. Then all choose at once, or move in turn. ``game`` is

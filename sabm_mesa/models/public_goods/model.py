@@ -1,6 +1,6 @@
-"""Public goods: players repeatedly put money into a pot that grows and is split equally.
+"""Replication of Lai et al. 2024: players repeatedly put money into a pot that grows and is split.
 
-A published replication; to write a scenario of your own, start from ``examples/prisoners_dilemma``.
+To write a scenario of your own, start from ``examples/prisoners_dilemma``.
 
 All players of a group name a contribution at once; the pot is multiplied and split. Groups are
 drawn once (``partner``), anew each round (``stranger``), or form a ``chain``: the last player meets
@@ -74,7 +74,7 @@ def _in_a_game(model: PublicGoods) -> list[Player]:
 
 
 class PublicGoods(SmartModel):
-    """The public goods game.
+    """The public goods game (Lai et al. 2024).
 
     Args:
         n_players: number of players.

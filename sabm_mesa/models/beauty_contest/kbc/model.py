@@ -1,6 +1,6 @@
-"""Keynesian beauty contest: 24 players guess two thirds of their average guess, and may talk first.
+"""Replication of Wu et al. 2024: 24 players guess 2/3 of their average guess, and may talk first.
 
-A published replication; to write a scenario of your own, start from ``examples/opinions``.
+To write a scenario of your own, start from ``examples/opinions``.
 
 Each player picks an integer from 0 to 100; those closest to 2/3 of the mean win. From round 1 on,
 each player first says one sentence to all, in shuffled order. Players never see picks, targets or
@@ -52,7 +52,7 @@ def after_the_first_round(model: KeynesianBeautyContest) -> bool:
 
 
 class KeynesianBeautyContest(SmartModel):
-    """The guessing game with group discussion.
+    """The guessing game with group discussion (Wu et al. 2024).
 
     Args:
         n_players: number of players.

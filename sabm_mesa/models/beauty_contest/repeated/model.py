@@ -1,6 +1,6 @@
-"""Repeated beauty contest: the same players guess p times their mean guess, round after round.
+"""Replication of Lu 2024 and Guo et al. 2024: players guess p times their mean, round after round.
 
-A published replication; to write a scenario of your own, start from ``examples/opinions``.
+To write a scenario of your own, start from ``examples/opinions``.
 
 All players pick a number from 0 to ``high`` at once; those closest to p times the mean share the
 prize. Then they see the ``revealed`` facts of the last ``window`` rounds. With full elicitation,
@@ -65,7 +65,7 @@ def asks_for_rules(model: RepeatedBeautyContest) -> bool:
 
 
 class RepeatedBeautyContest(SmartModel):
-    """The guessing game, played repeatedly by the same players.
+    """The guessing game, played repeatedly by the same players (Lu 2024; Guo et al. 2024).
 
     Args:
         n_players: number of players.

@@ -1,6 +1,6 @@
-"""Cocktail party: 10 agents without roles invite one another, and talk in pairs for 30 rounds.
+"""Replication of Lai et al. 2024: 10 guests without roles invite one another, and talk in pairs.
 
-A published replication; to write a scenario of your own, start from ``examples/prisoners_dilemma``.
+To write a scenario of your own, start from ``examples/prisoners_dilemma``.
 
 Each round, all guests name another guest or nobody; the invited accept or decline each invitation;
 every accepted one becomes a talk in which two guests take turns until one leaves or the turns are
@@ -58,7 +58,7 @@ class RandomPartners(Sociable):
 
 
 class CocktailParty(PairModel):
-    """Free talk in pairs.
+    """Free talk in pairs (Lai et al. 2024).
 
     Args:
         condition: ``"baseline"``.

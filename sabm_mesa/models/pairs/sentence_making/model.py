@@ -1,6 +1,6 @@
-"""Joint sentence making: agents write sentences with given words, alone or after talks in pairs.
+"""Replication of Lai et al. 2024: agents write sentences of given words, alone or after talks.
 
-A published replication; to write a scenario of your own, start from ``examples/prisoners_dilemma``.
+To write a scenario of your own, start from ``examples/prisoners_dilemma``.
 
 A round is one set of seven words. ``individual``: all write; ``collective``: the writers first
 invite one another and talk in pairs, as at a cocktail party; ``bridged``: each talks with the one
@@ -83,7 +83,7 @@ def bridges(counts: Mapping[tuple[int, int], int], n_agents: int) -> dict[int, i
 
 
 class SentenceMaking(PairModel):
-    """Sentences of given words, written alone or after talks in pairs.
+    """Sentences of given words, written alone or after talks in pairs (Lai et al. 2024).
 
     Args:
         interaction: whether writers write alone, after talks with partners of their choice, or
