@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +14,7 @@ from sabm_mesa.cli.options import (
     RunOptions,
     ScenarioFile,
     complete_scenarios,
+    is_recording,
 )
 from sabm_mesa.errors import ParameterError
 from sabm_mesa.models import registry
@@ -98,7 +97,7 @@ def _description(
 ) -> Mapping[str, Any]:
     from sabm_mesa import describe
 
-    if name in registry.names() or registry.is_file(name) or not _is_path(name):
+    if not is_recording(name):
         if run is not None:
             raise ParameterError(f"--run chooses runs of a recording, but {name} is a scenario.")
         of_scenario = describe.checklist if checklist else describe.describe
@@ -111,12 +110,6 @@ def _description(
     if checklist:
         return describe.checklist_of_recording(name, run)
     return describe.describe_recording(name, run)
-
-
-def _is_path(name: str) -> bool:
-    with suppress(OSError):  # no file can have this name
-        return "/" in name or name.endswith(".sqlite") or Path(name).is_file()
-    return False
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -39,6 +40,15 @@ HOST, PORT = "127.0.0.1", 8765
 def complete_scenarios(incomplete: str) -> list[str]:
     """Return matching scenarios, including those of other packages."""
     return [name for name in registry.names() if name.startswith(incomplete)]
+
+
+def is_recording(name: str) -> bool:
+    """Whether an argument names a recording rather than a scenario."""
+    if name in registry.names() or registry.is_file(name):
+        return False
+    with suppress(OSError):  # no file can have this name
+        return "/" in name or name.endswith(".sqlite") or Path(name).is_file()
+    return False
 
 
 ScenarioName = Annotated[

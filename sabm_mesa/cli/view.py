@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
+from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlencode
 
 import typer
 
@@ -16,6 +18,7 @@ from sabm_mesa.cli.options import (
     EndpointsFile,
     FileMindOptions,
     complete_scenarios,
+    is_recording,
 )
 from sabm_mesa.models import registry
 
@@ -26,8 +29,8 @@ def view(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SCENARIO]",
-            help="Open the page of this scenario.",
+            metavar="[SCENARIO|RECORDING]",
+            help="Open the page of this scenario or recording.",
             autocompletion=complete_scenarios,
         ),
     ] = None,
@@ -43,12 +46,18 @@ def view(
     """Open the viewer in a browser: watch scenarios, read recordings, play with people."""
     from sabm_mesa.llm.endpoints import ENDPOINTS_VARIABLE, URL_VARIABLE, check_url, read_endpoints
     from sabm_mesa.visualization.access import NETWORK, host_key
+    from sabm_mesa.visualization.reading.store import runs_of
     from sabm_mesa.visualization.server import serve
+    from sabm_mesa.visualization.web.recordings import PATH as RECORDINGS
 
     # Warnings of Solara on hooks and cookies concern authors of pages, not users.
     warnings.filterwarnings("ignore", category=UserWarning, module=r"solara\.")
     path = "/"
-    if name is not None:
+    if name is not None and is_recording(name):
+        registry.load_given(None, Path(name))
+        runs_of(Path(name))  # an error is a line in the terminal
+        path = f"{RECORDINGS}?{urlencode({'file': name})}"
+    elif name is not None:
         is_built_in = name in registry.SCENARIOS  # loaded with the pages
         if not is_built_in:
             model = registry.load(name)

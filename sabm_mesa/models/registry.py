@@ -122,7 +122,7 @@ def scenario(name: str) -> type[SmartModel]:
         return _at(SCENARIOS[name])
     if name in outside():
         return _load_external(outside()[name])
-    raise UnknownName("scenario", name, names(), _how_to_install(name))
+    raise UnknownName("scenario", name, names(), _hint(name))
 
 
 def is_file(name: str) -> bool:
@@ -473,8 +473,10 @@ def _load_external(external: ExternalScenario) -> type[SmartModel]:
     return model
 
 
-def _how_to_install(name: str) -> str:
-    """Say how to install a scenario whose package, written by `sabm new`, is here."""
+def _hint(name: str) -> str:
+    """The next step for the name of a recording, or of a package that is here and not installed."""
+    if name.endswith(".sqlite"):
+        return "It is a recording: open it with sabm view, or repeat its runs with sabm replay."
     with suppress(OSError):  # not a possible file name
         for folder in (Path(name), Path()):
             if (folder / "pyproject.toml").is_file() and (folder / name / "__init__.py").is_file():

@@ -95,7 +95,8 @@ def serve(
         await (viewer if local else network)(scope, receive, send)
 
     raise_file_limit()
-    address = f"http://localhost:{at_viewer}{path}?key="  # as in printed links to settings
+    mark = "&" if "?" in path else "?"
+    address = f"http://localhost:{at_viewer}{path}{mark}key="
     sockets = [_listen(*place) for place in places]
     ready(address + key)
     if open_browser:  # all users of the machine can see with which address it is started

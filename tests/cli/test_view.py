@@ -11,9 +11,11 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
+from starlette.testclient import TestClient
 
 from sabm_mesa.llm.endpoints import URL_VARIABLE
 from sabm_mesa.visualization import access, server
+from sabm_mesa.visualization.web.app import network_app
 from tests.cli.support import one_line
 
 ROOT = Path(__file__).parents[2]
@@ -57,17 +59,28 @@ def test_both_addresses_are_printed(served, sabm, monkeypatch):
     assert "People join at http://192.0.2.7:9000/join" in printed
 
 
+def test_a_recording_is_opened_at_its_page(served, sabm, tmp_path):
+    sabm("run", "kbc", "--rounds", 1, "--set", "n_players=2", "--out", tmp_path / "a b")
+    path = tmp_path / "a b" / "recording.sqlite"
+    sabm("view", path, "--no-browser")
+    (((*_, page), _),) = served
+    client = TestClient(network_app())
+    assert "Keynesian beauty contest" in client.get(f"{page}&key={access.host_key()}").text
+    assert one_line(sabm("view", "none.sqlite")) == "There is no recording none.sqlite."
+    assert "sabm view" in one_line(sabm("play", path))
+
+
 @patch.dict(os.environ)  # the server sets variables, which no other test shall see
 @pytest.mark.parametrize(
-    ("host", "key", "viewer_port", "network"),
+    ("host", "key", "viewer_port", "network", "path"),
     [
-        ("127.0.0.1", "", 9000, ""),
-        ("192.0.2.7", "", 9001, "http://192.0.2.7:9000"),
-        ("127.0.0.1", "a key of a proxied server", 9001, "http://127.0.0.1:9000"),
+        ("127.0.0.1", "", 9000, "", "/scenario/kbc?"),
+        ("192.0.2.7", "", 9001, "http://192.0.2.7:9000", "/recording?file=a&"),
+        ("127.0.0.1", "a key of a proxied server", 9001, "http://127.0.0.1:9000", "/?"),
     ],
 )
 def test_where_others_come_the_viewer_has_a_port_of_its_own(
-    monkeypatch, host, key, viewer_port, network
+    monkeypatch, host, key, viewer_port, network, path
 ):
     opened, done, said, listened = [], threading.Event(), [], []
     os.environ[access.VARIABLE] = key
@@ -77,9 +90,9 @@ def test_where_others_come_the_viewer_has_a_port_of_its_own(
     monkeypatch.setattr(server, "_run", lambda *_: None)
     viewer = SimpleNamespace(viewer_app=lambda: None)
     monkeypatch.setitem(sys.modules, "sabm_mesa.visualization.viewer.site", viewer)
-    server.serve(host, 9000, "/scenario/kbc", ready=said.append)
+    server.serve(host, 9000, path[:-1], ready=said.append)
     assert done.wait(10)
-    start = f"http://localhost:{viewer_port}/scenario/kbc?key="
+    start = f"http://localhost:{viewer_port}{path}key="
     assert said == [start + access.host_key()]
     assert opened[0].startswith(start)
     assert access.host_key() not in opened[0]
