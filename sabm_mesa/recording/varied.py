@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from sabm_mesa.core.jsonable import to_json
 
 SET, TAG = "set.", "tag."
@@ -76,7 +78,9 @@ def _plain(value: Any) -> Any:
 
 
 def word_of(value: Any) -> str:
-    """A value in a label: missing as ``none``, numbers without trailing zeros."""
+    """A value in a label: ``yes`` or ``no``, ``none``, numbers without trailing zeros."""
     if value is None or value != value:  # NaN, which pandas puts where a number is missing
         return "none"
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -271,13 +271,14 @@ def by_parameter(
                 marker=marker, markersize=6.5, markeredgecolor=style.BLACK, label=str(name),
             )  # fmt: skip
             bars = ax.vlines(places, low, up, color=color, linewidth=1.6)
-            _aside(dots, 3 * number, 3 * len(groups), 5)
-            _aside([*mean, bars], 3 * number + 1, 3 * len(groups), 5)
+            _aside(dots, 3 * number, 3 * len(groups), 6)
+            _aside([*mean, bars], 3 * number + 1, 3 * len(groups), 6)
         style.plain_axes(ax, labels[0])
         ax.set_title(textwrap.fill(title, _HALF_TITLE), loc="left", fontsize=style.LABEL)
         if len(values) <= style.FEW:
             ax.set_xticks([at[value] for value in values], list(values.values()))
         ax.margins(x=0.15)
+        _widen(ax, "y")
     for ax in panels[len(measures) :]:
         ax.set_axis_off()
     dots = "small: a run; large: the mean of the runs, with its 95 % interval"
@@ -342,7 +343,7 @@ def _draw_runs(ax: Axes, row: int, numbers: Floats, estimate: Sequence[float], o
     aside = np.linspace(-0.22, 0.22, numbers.size) if numbers.size > 1 else np.zeros(1)
     ax.plot(
         numbers, row + aside, linestyle="", marker=marker, markersize=4, markerfacecolor=color,
-        markeredgewidth=0, alpha=0.55, zorder=2,
+        markeredgewidth=0, alpha=0.8, zorder=4.5,
     )  # fmt: skip
     ax.plot([], [], linestyle="", marker="o", color=style.GREY, markersize=4, label="a run")
     middle, low, high = estimate
@@ -371,15 +372,15 @@ def _draw_published(ax: Axes, conditions: list[str], published: pd.DataFrame) ->
         )  # fmt: skip
 
 
-def _widen(ax: Axes) -> None:
+def _widen(ax: Axes, axis: Literal["x", "y"] = "x") -> None:
     """Widen the axis of numbers that differ only by rounding, so that they look equal."""
-    low, high = (float(end) for end in ax.dataLim.intervalx)
+    low, high = map(float, ax.dataLim.intervalx if axis == "x" else ax.dataLim.intervaly)
     if not np.isfinite([low, high]).all():
-        ax.set_xticks([])
+        ax.set(**{f"{axis}ticks": []})
     elif high - low < 1e-6 * max(1.0, abs(low + high) / 2):
         middle = (low + high) / 2
         start = -0.05 if 0 <= middle < 0.5 else middle - 0.5  # no negative share beside a 0
-        ax.set_xlim(start, start + 1.0)
+        ax.set(**{f"{axis}lim": (start, start + 1.0)})
 
 
 def codes_by_round(coders: Mapping[str, pd.DataFrame], subtitle: str = "") -> Figure:

@@ -1,15 +1,25 @@
 """The parameters and tags that differ between the runs of a recording."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from sabm_mesa import Recorded, fork, sweep
-from sabm_mesa.recording.varied import label_of
+from sabm_mesa.recording.varied import label_of, word_of
 from sabm_mesa.visualization.reading.bundle import write_bundle
 from sabm_mesa.visualization.reading.store import listed, values_by_name
 
 PLAIN = {"n_rounds": 2, "communication": False}
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [(True, "yes"), (np.False_, "no"), (None, "none"), (2.0, "2"), ("a", "a")],
+)
+def test_values_are_words(value: Any, word: str) -> None:
+    assert word_of(value) == word
 
 
 @pytest.mark.slow

@@ -164,12 +164,16 @@ def warnings(results: Results) -> list[str]:
 
 
 def labels(results: Results) -> dict[str, str]:
-    """Condition → its label; a condition named after its minds gets the present minds."""
+    """Condition → its label; with its present minds if it is named after other minds.
+
+    If all conditions have the same minds, the warnings and the subtitles of figures name them.
+    """
     minds = results.minds()
+    alike = len(set(minds.values())) == 1
     return {
-        condition.name: f"{condition.label} (here: {minds[condition.name]})"
-        if condition.minds and condition.minds != without_address(minds[condition.name])
-        else condition.label
+        condition.name: condition.label
+        if alike or condition.minds in ("", without_address(minds[condition.name]))
+        else f"{condition.label} (here: {minds[condition.name]})"
         for condition in results.outcome.plan.experiment.conditions
     }
 
@@ -361,8 +365,8 @@ def drawings(results: Results) -> dict[str, tuple[Any, str]]:
 
 def _subtitle(results: Results) -> str:
     """The minds that decided, and the number of runs."""
-    minds = dict.fromkeys(results.minds().values())
-    return _drawn(f"{' / '.join(minds)} · {results.outcome.plan.runs_in_words}")
+    plan = results.outcome.plan
+    return _drawn(f"Decided by: {plan.decided_by} · {plan.runs_in_words}")
 
 
 def _plot(results: Results, number: int, plot: Plot) -> tuple[str, tuple[Any, str]]:

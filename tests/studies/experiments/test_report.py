@@ -305,10 +305,16 @@ def test_any_text_is_shown_as_it_is(text: str) -> None:
     assert tags(text) == tags("a")
 
 
-def test_conditions_named_after_minds_say_who_decided(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("minds", "label"),
+    [("classical", "GPT-4"), ({"cooperative": "fixed:3"}, "GPT-4 (here: classical)")],
+)
+def test_conditions_named_after_minds_say_who_decided(
+    minds: Any, label: str, tmp_path: Path
+) -> None:
     text = SMALL.replace('label = "Baseline"', 'label = "GPT-4"\nminds = "llm:gpt-4"')
-    said = made(text, tmp_path / "small", runs=1)
-    assert said["estimates"][0]["condition_label"] == "GPT-4 (here: classical)"
+    said = made(text, tmp_path / "small", runs=1, minds=minds)
+    assert said["estimates"][0]["condition_label"] == label
 
 
 @pytest.mark.slow
