@@ -58,11 +58,13 @@ def by(kind: str, url: str, asked: list[Question], repeats: int) -> list[Took]:
 
 
 def by_sabm(url: str, asked: list[Question], repeats: int, *, recorded: bool) -> list[Took]:
-    """Measure a round of the contest, which asks the same questions."""
+    """Measure a round of the contest, which asks the same questions, as `sabm run` plays it."""
+    import sabm_mesa.llm.server  # noqa: F401 - loaded before `heap_frozen`, as by the command
     from sabm_mesa import KeynesianBeautyContest
+    from sabm_mesa.core import engine
 
     took = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, engine.heap_frozen():
         for repeat in range(repeats):
             model = KeynesianBeautyContest(
                 n_players=len(asked), n_rounds=1, minds=f"llm:stub@{url}", rng=1,

@@ -64,7 +64,8 @@ def clients(folder: str) -> list[Result]:
         ("CPU", cpu, "mesa-llm", "sabm", ">= 2"),
         ("CPU", cpu, "mesa-llm", "sabm-recorded", ">= 2"),
         ("time", wall, "mesa-llm", "sabm-recorded", ""),
-        ("CPU", cpu, "openai", "sabm", ""),
+        ("CPU", cpu, "sabm", "openai", ""),
+        ("CPU", cpu, "sabm-recorded", "openai", "<= 0.9"),
         ("CPU", cpu, "sabm-recorded", "aiohttp", "<= 2.5"),
         ("time", wall, "sabm-recorded", "openai", "<= 1.5"),
     ):

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from sabm_mesa.cli.app import say
+from sabm_mesa.core import engine
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.errors import (
     BudgetExceeded,
@@ -112,7 +113,11 @@ def session(
         resume: the command that continues; ``""``: the same one.
         lost: whether to report lost answers.
     """
-    with reporting_lost(recordings if lost else (), prices), Progress(name, runs) as progress:
+    with (
+        engine.heap_frozen(),
+        reporting_lost(recordings if lost else (), prices),
+        Progress(name, runs) as progress,
+    ):
         try:
             yield progress
         except (RunError, KeyboardInterrupt) as error:

@@ -8,6 +8,7 @@ loop for all models means that they share connections and limits.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -120,6 +121,19 @@ def _started(pid: int) -> asyncio.AbstractEventLoop:
 
     threading.Thread(target=go_round, name=_THREAD, daemon=True).start()
     return loop
+
+
+@contextmanager
+def heap_frozen() -> Iterator[None]:
+    """Leave all objects of now out of garbage collections; those take a fifth of an ask's CPU.
+
+    Only for a process of our own: cyclic garbage of now is kept until the end of the block.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def is_current() -> bool:

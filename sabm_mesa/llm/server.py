@@ -40,6 +40,8 @@ CONNECT_S = 30.0
 """Seconds until a server that does not accept the connection counts as unreachable."""
 _TIMEOUT = openai.Timeout(None, connect=CONNECT_S)
 """Only the connection has a time limit here: `Server.send` limits the whole answer."""
+_OPTIONS: openai.RequestOptions = {"timeout": _TIMEOUT, "max_retries": 0, "headers": {}}
+"""Options of a request; the library copies the default of each that is not given."""
 _OF_HTTP = {
     "accept", "accept-encoding", "connection", "content-length", "content-type", "host",
     "user-agent",
@@ -162,8 +164,9 @@ class Server(Sender):
         """
         async with asyncio.timeout(self._timeout_s):
             response = await self._open().post(
-                f"{self.endpoint.base_url}{path}", body=body, cast_to=httpx2.Response
-            )
+                f"{self.endpoint.base_url}{path}", body=body, cast_to=httpx2.Response,
+                options=_OPTIONS,
+            )  # fmt: skip
         if response.content.lstrip()[:1] == b"<":
             raise PageOfHTML("a page of HTML")
         content = json.loads(response.content, object_pairs_hook=no_field_twice)
