@@ -9,16 +9,16 @@ from typing import Any
 
 from sabm_mesa.llm import Connection
 from sabm_mesa.minds.specs import by_spec, language_model
-from sabm_mesa.recording import RunHeader
+from sabm_mesa.recording import RunRow
 from sabm_mesa.recording.store import versions
 from sabm_mesa.recording.writing import RoundRows
 
 
-def run_header(model: Any) -> RunHeader:
+def run_header(model: Any) -> RunRow:
     """The header of the run of a model."""
     prompts = model.book.with_hashes({agent.persona for agent in model.population})
     kind = type(model)
-    return RunHeader(
+    return RunRow(
         scenario=model.scenario_name,
         model=f"{kind.__module__}:{kind.__name__}",
         file=vars(kind).get("loaded_from", ""),

@@ -15,24 +15,21 @@ from sabm_mesa.core.answers import Reply
 from sabm_mesa.core.asks import Chat, Key
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.errors import RecordingError, ReplayMismatch
-from sabm_mesa.recording.rows import OF_REPLY, AskRow
+from sabm_mesa.recording.rows import OF_REPLY, AskRow, RunRow, checker
 from sabm_mesa.recording.store import (
-    HEADER_COLUMNS,
-    RunHeader,
     ended_sessions,
     open_for_reading,
     reporting_damage,
 )
 
-_PLAIN = {"scenario", "model", "file"}
 _PERSONA = "persona "
 """The prefix of prompt entries that are personas."""
 _AMONG = "{} IN (SELECT value FROM json_each(?))"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordedRun(RunHeader):
-    """One recorded run: its present header, and the columns of its `RunRow`.
+class RecordedRun(RunRow):
+    """One recorded run: its present row, with its asks and data.
 
     Asks and data are read when needed.
 
@@ -46,15 +43,8 @@ class RecordedRun(RunHeader):
     """
 
     path: Path
-    run: int
-    uid: str
-    command: str
-    parent: str | None
-    status: str
     problem: str
     end_reason: str
-    started: str
-    session: str
     measures: Mapping[str, Any] = field(repr=False)
     _content: _Content = field(repr=False)
 
@@ -310,21 +300,10 @@ def _of_row(
     content: _Content,
     ended: Collection[str],
 ) -> RecordedRun:
-    header = {
-        name: row[name] if name in _PLAIN else json.loads(row[name]) for name in HEADER_COLUMNS
-    }
-    columns = {
-        name: row[name] for name in ("run", "uid", "command", "parent", "started", "session")
-    }
-    interrupted = row["status"] == "running" and row["session"] in ended
-    return RecordedRun(
-        **{**header, "seed": tuple(header["seed"])},
-        **columns,
-        path=path,
-        status="interrupted" if interrupted else row["status"],
-        problem=row["problem"] or "",
-        end_reason=row["end_reason"] or "",
-        measures=json.loads(row["measures"] or "{}"),
-        texts=texts,
-        _content=content,
-    )
+    checked = checker(RunRow).validate_python(dict(row))
+    columns = checked.model_dump(exclude_unset=True)
+    if row["status"] == "running" and row["session"] in ended:
+        columns["status"] = "interrupted"
+    for name, missing in ("problem", ""), ("end_reason", ""), ("measures", {}):
+        columns[name] = columns[name] or missing
+    return RecordedRun(**columns, path=path, texts=texts, _content=content)

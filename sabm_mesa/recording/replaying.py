@@ -15,8 +15,8 @@ from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.prompts import PromptBook
 from sabm_mesa.errors import ReplayMismatch
 from sabm_mesa.recording.reading import RecordedRun
-from sabm_mesa.recording.rows import MESSAGE_COLUMNS, AskRow, ask_row
-from sabm_mesa.recording.store import RunHeader, reporting_damage
+from sabm_mesa.recording.rows import MESSAGE_COLUMNS, AskRow, RunRow, ask_row
+from sabm_mesa.recording.store import reporting_damage
 from sabm_mesa.recording.writing import Recorder, RequestRows, RoundRows, RunRecorder
 
 _SHOWN = 60
@@ -116,7 +116,7 @@ class ReplayRecorder(Recorder):
             from_files=self.from_files,
         )  # fmt: skip
 
-    def enter(self, header: RunHeader) -> None:
+    def enter(self, header: RunRow) -> None:
         """Compare collected with recorded data.
 
         Raises:

@@ -9,12 +9,24 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache, lru_cache
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_type_hints
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import (
+    BaseModel,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -54,27 +66,25 @@ _Id = Annotated[str, Field(pattern=r"^[0-9A-Za-z_]{1,64}$")]
 _Time = Annotated[str, Field(max_length=40)]
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Names = Annotated[dict[_Name, _Name], Field(max_length=100_000)]
-_JsonNames = Annotated[str, _JsonOf(_Names)]
-_JsonDict = Annotated[str, _JsonOf(dict[_Name, Any])]
-_JsonColumns = Annotated[str, _JsonOf(Annotated[list[_Name], Field(max_length=1_000)])]
+_ColumnNames = Annotated[list[_Name], Field(max_length=1_000)]
+NOT_STORED = {"stored": False}
+"""The metadata of a field that is no column."""
 
 
-@dataclass(frozen=True)
-class Fork:
+class Fork(BaseModel):
     """A change during a run, as in `RunRow.forks`."""
 
     at: _Number
     set: dict[_Name, Any]
     prompts: _Names | None
-    versions: _Names = field(default_factory=dict)
+    versions: _Names = {}
 
 
-@dataclass(frozen=True)
-class Reached:
+class Reached(BaseModel, extra="allow"):
     """The connection to language models, as in `RunRow.connection`."""
 
     base_url: _Name | None = None
-    endpoints: _Names = field(default_factory=dict)
+    endpoints: _Names = {}
 
 
 class _Row:
@@ -84,15 +94,29 @@ class _Row:
     keys: ClassVar[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class RunRow(_Row):
-    """A run: the columns of its `RunHeader` as text or JSON, and these.
+    """A run. Its values are objects; those of lists and mappings are stored as JSON.
 
     Attributes:
         run: 0, 1, 2, … within this file.
         uid: the same run in any file.
         command: the same for the runs that were started together.
+        scenario: the name of the scenario.
+        model: ``module:class``.
+        file: the file of a scenario that is not installed, relative to the working folder; or
+            ``""``.
+        parameters: all parameters with their initial values.
+        forks: the changes during the run (`Fork`).
+        tags: name → text by which the run is found again; see `sabm_mesa.runs.planned`.
         parent: uid of the run it was forked from.
+        seed: the seed.
+        minds: spec → number of agents.
+        prompts: prompt entry → hash.
+        versions: package → version, and spec → SHA-256 of files of minds.
+        connection: how language models are reached (`Reached`).
+        model_columns: the columns of the model data.
+        agent_columns: the columns of the agent data, from ``agent`` on.
         started: ISO 8601, UTC.
         ended: the same.
         session: the writer, which holds ``FILE.session.lock`` while it lives.
@@ -100,34 +124,38 @@ class RunRow(_Row):
         problem: why it failed.
         end_reason: why a finished run ended, if its scenario says so.
         measures: the end measures of a finished run.
+        texts: hash → template, also of the entries of forks. They are rows of `PromptRow`.
     """
 
     table = "runs"
     keys = "PRIMARY KEY (run), UNIQUE (uid))"
-    run: _Number
-    uid: _Id
-    command: _Id
+    run: _Number = 0
+    uid: _Id = ""
+    command: _Id = ""
     scenario: _Name
     model: _Name
     file: _Name
-    parameters: _JsonDict
-    forks: Annotated[str, _JsonOf(list[Fork])]
-    tags: _JsonNames
-    parent: _Id | None
-    seed: Annotated[str, _JsonOf(list[Annotated[int, Field(ge=0, strict=True)]])]
-    minds: Annotated[str, _JsonOf(dict[_Name, _Number])]
-    prompts: _JsonNames
-    versions: _JsonNames
-    connection: Annotated[str, _JsonOf(Reached)]
-    model_columns: _JsonColumns
-    agent_columns: _JsonColumns
-    started: _Time
-    ended: _Time | None
-    session: _Id
-    status: Literal["running", "finished", "failed"]
-    problem: str | None
-    end_reason: str | None
-    measures: _JsonDict | None
+    parameters: Annotated[Mapping[str, Any], _JsonOf(dict[_Name, Any])]
+    forks: Annotated[Sequence[Mapping[str, Any]], _JsonOf(list[Fork])] = ()
+    tags: Annotated[Mapping[str, str], _JsonOf(_Names)] = field(default_factory=dict)
+    parent: _Id | None = None
+    seed: Annotated[Sequence[int], _JsonOf(tuple[Annotated[int, Field(ge=0)], ...])]
+    minds: Annotated[Mapping[str, int], _JsonOf(dict[_Name, _Number])]
+    prompts: Annotated[Mapping[str, str], _JsonOf(_Names)]
+    versions: Annotated[Mapping[str, str], _JsonOf(_Names)]
+    connection: Annotated[Mapping[str, Any], _JsonOf(Reached)]
+    model_columns: Annotated[Sequence[str], _JsonOf(_ColumnNames)]
+    agent_columns: Annotated[Sequence[str], _JsonOf(_ColumnNames)]
+    started: _Time = ""
+    ended: _Time | None = None
+    session: _Id = ""
+    status: Annotated[str, Field(pattern=r"^(running|finished|failed)$")] = "running"
+    problem: str | None = None
+    end_reason: str | None = None
+    measures: Annotated[Mapping[str, Any], _JsonOf(dict[_Name, Any])] | None = field(
+        default=None, repr=False
+    )
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False, metadata=NOT_STORED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +332,7 @@ def checker(kind: Any) -> TypeAdapter[Any]:
 @cache
 def columns(kind: Any) -> tuple[str, ...]:
     """The columns of a table."""
-    return tuple(column.name for column in fields(kind))
+    return tuple(column.name for column in fields(kind) if column.metadata != NOT_STORED)
 
 
 @cache
@@ -322,10 +350,10 @@ def _table(kind: Any) -> str:
     hints = get_type_hints(kind)
     defined = []
     for name in columns(kind):
-        types = set(get_args(hints[name])) or {hints[name]}
-        ((of, *_),) = [types - {type(None)}]
-        sql = _SQL_TYPES.get(of, "TEXT")
-        defined.append(f"{name} {sql}" + ("" if type(None) in types else " NOT NULL"))
+        optional = get_origin(hints[name]) in {Union, UnionType}
+        types = get_args(hints[name]) if optional else (hints[name],)
+        sql = _SQL_TYPES.get(types[0], "TEXT")
+        defined.append(f"{name} {sql}" + ("" if optional else " NOT NULL"))
     return f"CREATE TABLE {kind.table} ({', '.join(defined)}, {kind.keys}"
 
 
@@ -342,7 +370,10 @@ def _values(kind: Any) -> attrgetter[tuple[Any, ...]]:
 def insert(row: Any, verb: str = "INSERT") -> Statement:
     """The statement that writes a row."""
     kind: Any = type(row)
-    return _insert(kind, verb), _values(kind)(row)
+    values = _values(kind)(row)
+    if kind is RunRow:
+        values = tuple(v if isinstance(v, str | int | None) else to_json(v) for v in values)
+    return _insert(kind, verb), values
 
 
 @lru_cache(maxsize=4096)

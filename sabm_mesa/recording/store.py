@@ -6,17 +6,14 @@ import platform
 import re
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
-from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.errors import OutputError, RecordingError, SabmError
 from sabm_mesa.recording import checking
 from sabm_mesa.recording.rows import KINDS, schema
@@ -33,56 +30,6 @@ _MOST_CHECKED = 1_000
 _CUT_OFF = "its last page is cut off"
 _PACKAGES = ("sabm-mesa", "mesa", "numpy", "openai", "xllamacpp")
 """The packages whose versions are recorded."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunHeader:
-    """Header of a run, written when it starts.
-
-    Attributes:
-        scenario: the name of the scenario.
-        model: ``module:class``.
-        file: the file of a scenario that is not installed, relative to the working folder; or
-            ``""``.
-        parameters: all parameters with their initial values.
-        seed: the seed.
-        minds: spec → number of agents.
-        prompts: prompt entry → hash.
-        texts: hash → template, also of the entries of forks.
-        versions: package → version, and spec → SHA-256 of files of minds.
-        connection: how language models are reached.
-        model_columns: the columns of the model data.
-        agent_columns: the columns of the agent data, from ``agent`` on.
-        forks: the changes during the run: ``{"at": round, "set": {…}, "prompts": {…}}`` each, with
-            ``"versions"`` of files of minds.
-        tags: name → text by which the run is found again; see `sabm_mesa.runs.planned`.
-    """
-
-    scenario: str
-    model: str
-    file: str
-    parameters: Mapping[str, Any]
-    seed: Sequence[int]
-    minds: Mapping[str, int]
-    prompts: Mapping[str, str]
-    texts: Mapping[str, str] = field(repr=False)
-    versions: Mapping[str, str]
-    connection: Mapping[str, Any]
-    model_columns: Sequence[str]
-    agent_columns: Sequence[str]
-    forks: Sequence[Mapping[str, Any]] = ()
-    tags: Mapping[str, str] = field(default_factory=dict)
-
-    def as_row(self) -> dict[str, str]:
-        """Column of the table of runs → text."""
-        return {
-            name: value if isinstance(value := getattr(self, name), str) else to_json(value)
-            for name in HEADER_COLUMNS
-        }
-
-
-HEADER_COLUMNS = tuple(field.name for field in fields(RunHeader) if field.name != "texts")
-"""The columns of the table of runs that a header fills."""
 
 
 def versions() -> dict[str, str]:

@@ -44,13 +44,13 @@ from sabm_mesa.recording.rows import (
     Statement,
     TextRow,
     ask_row,
+    columns,
     insert,
     insert_attempt,
     insert_request,
     insert_text,
 )
 from sabm_mesa.recording.store import (
-    RunHeader,
     Session,
     check_kind,
     check_pages,
@@ -127,7 +127,7 @@ class Recording:
         self.session = Session(self._file)
         self.writer = BatchWriter(self.path, self._connect)
 
-    def start(self, header: RunHeader, *, close: bool = False) -> RunRecorder:
+    def start(self, header: RunRow, *, close: bool = False) -> RunRecorder:
         """Begin a run.
 
         Args:
@@ -204,7 +204,7 @@ class Recording:
 
     def _enter(
         self,
-        header: RunHeader,
+        header: RunRow,
         parent: str | None = None,
         rows: Callable[[int], Iterable[Statement]] = lambda _: (),
     ) -> int:
@@ -212,11 +212,12 @@ class Recording:
         with self._transaction() as connection:
             run = _next_number(connection)
             uid, session = f"r{uuid.uuid4().hex[:31]}", self.session.uid
-            entry = RunRow(
-                **header.as_row(), run=run, uid=uid, command=session, parent=parent, started=now(),
-                ended=None, session=session, status="running", problem=None, end_reason=None,
-                measures=None,
-            )  # fmt: skip
+            given = {name: getattr(header, name) for name in columns(RunRow)}
+            entry = RunRow(**given | {
+                "run": run, "uid": uid, "command": session, "parent": parent, "started": now(),
+                "ended": None, "session": session, "status": "running", "problem": None,
+                "end_reason": None, "measures": None,
+            })  # fmt: skip
             prompts = (PromptRow(*item) for item in header.texts.items())
             _execute(connection, (insert(prompt, "INSERT OR IGNORE") for prompt in prompts))
             _execute(connection, [insert(entry)])
@@ -369,7 +370,7 @@ class Recorder:
     def __init__(self, *, wanted: bool = True) -> None:
         self._wanted = wanted
 
-    def enter(self, header: RunHeader) -> None:
+    def enter(self, header: RunRow) -> None:
         """Begin the run."""
 
     def check_paid(self, mind: str) -> None:
@@ -572,7 +573,7 @@ def is_recorded(where: Where, *, paid: bool) -> bool:
     return isinstance(where, Recording | str | Path) or (where is None and paid)
 
 
-def open_recorder(where: Where, header: Callable[[], RunHeader], *, paid: bool) -> Recorder:
+def open_recorder(where: Where, header: Callable[[], RunRow], *, paid: bool) -> Recorder:
     """Enter a run in its recording.
 
     Raises:
