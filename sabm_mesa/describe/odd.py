@@ -13,10 +13,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
@@ -37,7 +38,7 @@ from sabm_mesa.describe.docstrings import (
 from sabm_mesa.describe.subject import NOT_GIVEN, Subject
 from sabm_mesa.describe.texts import CONCEPTS, filled, in_figures, read_texts
 from sabm_mesa.errors import SabmError
-from sabm_mesa.minds.base import assumptions_of, rule_of
+from sabm_mesa.minds.base import Mind, assumptions_of, rule_of
 from sabm_mesa.minds.specs import by_spec, is_local
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.collector import COLUMNS_OF_ASKS
@@ -108,6 +109,11 @@ _COLUMNS = {
     "class": "class of the agent; a column that only other classes have is empty.",
     "cost_usd": "dollars; NaN as soon as one answer came from a model without a known price.",
 }
+_KINDS = {
+    str: "text", NoneType: "none", Path: "a path", Mind: "a mind", Mapping: "a mapping",
+    dict: "a mapping", Sequence: "a list", list: "a list", tuple: "a list",
+}  # fmt: skip
+"""Type → its name in words."""
 _MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")
 
 
@@ -318,7 +324,7 @@ def typed_parameters(subject: Subject) -> dict[str, dict[str, Any]]:
             "type": _type(parameter.annotation),
             "default": parameter.default,
             "value": subject.parameters.get(name, parameter.default),
-            "legal": parameter.legal,
+            "legal": parameter.legal or _in_words(parameter.annotation),
             "range": _range(parameter.number),
             "choices": list(parameter.choices) or None,
             "meaning": meanings.get(name, ""),
@@ -477,7 +483,7 @@ def _parameters(subject: Subject) -> list[list[str]]:
         else:
             shown, usual = _value(name, parameter["value"]), _value(name, parameter["default"])
             shown += "" if shown == usual else f" (default {usual})"
-        rows.append([name, shown, parameter["legal"] or parameter["type"], parameter["meaning"]])
+        rows.append([name, shown, parameter["legal"], parameter["meaning"]])
     return rows
 
 
@@ -494,6 +500,13 @@ def _range(schema: Mapping[str, Any]) -> list[float | None] | None:
     low = schema.get("minimum", schema.get("exclusiveMinimum"))
     high = schema.get("maximum", schema.get("exclusiveMaximum"))
     return None if low is high is None else [low, high]
+
+
+def _in_words(annotation: Any) -> str:
+    """A type in words, without the types of its parts."""
+    several = get_args(annotation) if get_origin(annotation) in {Union, UnionType} else [annotation]
+    kinds = dict.fromkeys(get_origin(kind) or kind for kind in several)
+    return ", or ".join(_KINDS[kind] if kind in _KINDS else _type(kind) for kind in kinds)
 
 
 def _type(annotation: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sabm_mesa.describe.docstrings import sheet_sections
+from sabm_mesa.describe.docstrings import paragraphs, sheet_sections
 from sabm_mesa.describe.texts import in_figures, references
 from sabm_mesa.recording.store import versions
 
@@ -20,8 +20,12 @@ def as_markdown(
         prompts: whether the texts of prompts and personas are shown.
         rewordings: whether the texts of the variants are shown, too.
     """
-    parts = [f"# {description['title']} (`{description['name']}`)", _about(description)]
-    if not description["recording"]:
+    lead = paragraphs(description["spec_sheet"]) or "".join(description["odd"][0]["blocks"][:1])
+    parts = [f"# {description['title']} (`{description['name']}`)"]
+    parts += filter(None, [lead.partition("\n\n")[0]])
+    if description["recording"]:
+        parts.append(_about_runs(description))
+    else:
         parts += ["## Choices", markdown(_choices(description))]
     for element in _written(description["odd"]):
         level = "###" if "." in element["number"] else "##"
@@ -48,8 +52,7 @@ def _choices(description: Mapping[str, Any]) -> dict[str, str]:
     for name, parameter in description["parameters"].items():
         if name not in {"condition", "personas", "variant", "minds", "prompts"}:
             usual = in_figures(parameter["default"])
-            legal = parameter["legal"] or parameter["type"]
-            choices[f"--set {name}="] = f"{legal}; {usual} by default"
+            choices[f"--set {name}="] = f"{parameter['legal']}; {usual} by default"
     return choices
 
 
@@ -97,35 +100,34 @@ def _cell(text: str) -> str:
     return _one(text).replace("|", "\\|")
 
 
-def _about(description: Mapping[str, Any]) -> str:
-    """Name the subject, the differences between the runs, and the elements without text."""
-    recording = description["recording"]
-    subject = f"the runs of {recording}" if recording else "the scenario"
-    sentences = [f"Description of {subject} by the ODD protocol (Grimm et al. 2020)."]
-    sentences.append(f"Source of the scenario: {description['source']}.")
+def _about_runs(description: Mapping[str, Any]) -> str:
+    """Name the recording, the differences between its runs, and the version."""
+    sentences = [f"These are the runs of {description['recording']}."]
     if description["varied"]:
         sentences.append(
-            f"The runs differ in {', '.join(description['varied'])} (see Parameters); figures in "
+            f"They differ in {', '.join(description['varied'])} (see Parameters); figures in "
             "the texts, personas and prompts are those of the first run."
         )
     now = versions()["sabm-mesa"]
-    if recording and description["versions"].get("sabm-mesa") != now:
+    if description["versions"].get("sabm-mesa") != now:
         sentences.append(f"Described by version {now}; run with another (see Software).")
-    if missing := description["odd_missing"]:
-        sentences.append(
-            f"Not written down: {'; '.join(missing)}. Write them into {description['odd_file']} "
-            "beside the prompts (see `sabm_mesa.describe.texts`)."
-        )
     return " ".join(sentences)
 
 
 def _notes(description: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Software, and the references: the source of the scenario first."""
+    """The protocol and the elements without text, software, and references."""
     sections = sheet_sections(description["spec_sheet"])
     sources = [text for name, text in sections.items() if name.startswith("Source")]
     sources = sources or [description["source"]]
-    named = references(f"{_about(description)} {description['odd']} {' '.join(sources)}")
+    protocol = "It follows the ODD protocol (Grimm et al. 2020)."
+    if missing := [title.partition(" ")[0] for title in description["odd_missing"]]:
+        protocol += (
+            f" Not written: {', '.join(missing)}. Write them into {description['odd_file']} beside "
+            "the prompts (see `sabm_mesa.describe.texts`)."
+        )
+    named = references(f"{protocol} {description['source']} {description['odd']} {sources}")
     return [
+        ("This description", protocol),
         (
             "Software",
             {**description["versions"], "prompts (SHA-256)": description["prompts_sha256"]},

@@ -82,7 +82,7 @@ def test_a_terminal_shows_markdown_formatted(
 def test_markdown_for_a_paper(sabm: Sabm) -> None:
     options = ("--set", "n_players=6", "--rounds", 2, "--minds", "llm:m=4,classical=2")
     markdown = sabm("describe", "kbc", *options).out
-    assert markdown.startswith("# Keynesian beauty contest (`kbc`)\n\nDescription of the scenario")
+    assert markdown.startswith("# Keynesian beauty contest (`kbc`)\n\nReplication of Wu et al.")
     assert "\n### 4.2 Emergence\n\nAgreement on a number" in markdown
     assert (
         "| `n_players` | 6 (default 24) | a whole number of 2 or more | number of players. |"
@@ -100,7 +100,7 @@ def test_the_methods_section_of_runs(sabm: Sabm, tmp_path) -> None:
     fork(path, 1, {"reward_rule": "exclusive"}, other, 0)
     text = sabm("describe", path).out
     assert "- `runs 0 to 2`: seeds 7 to 9; 2 rounds, finished\n" in text
-    assert f"Description of the runs of {path}" in words(text)
+    assert f"These are the runs of {path}." in words(text)
     assert "A run starts with 5 players" in words(text)
     assert "| `n_players` | 5 (default 24) | a whole number of 2 or more | number of" in text
     assert "You must cooperate with the other players." in text.split("Prompts,")[1]
@@ -123,7 +123,7 @@ def test_runs_that_differ(sabm: Sabm, tmp_path) -> None:
     assert sabm("sweep", "kbc", *vary, "--rounds", 1, "--runs", 2, "--seed", 1,
                 "--out", tmp_path).status == 0  # fmt: skip
     text = sabm("describe", tmp_path / "recording.sqlite").out
-    assert "The runs differ in n_players, minds (see Parameters)" in words(text)
+    assert "They differ in n_players, minds (see Parameters)" in words(text)
     assert "`minds`: 4 × classical, or 4 × fixed:3, or 5 × classical, or 5 × fixed:3" in text
     assert (
         "`runs 0 to 1`: seeds 1 to 2; 1 rounds, finished; n_players = 4; minds = classical" in text

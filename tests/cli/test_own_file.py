@@ -110,7 +110,7 @@ def test_one_without_name_title_source_and_docstring_is_run_and_described(
     assert ran.out.startswith("Ring: 1 run"), ran.err
     assert sabm("cost", "bare.py", "--minds", "llm:a").out.startswith("Ring: 1 run")
     described = sabm("describe", "bare.py", "--no-prompts").out
-    assert "Source of the scenario: none given." in " ".join(described.split())
+    assert "\n## References\n\nnone given\n" in described
 
 
 def test_it_is_checked_run_replayed_resumed_forked_and_described(sabm: Sabm, folder: Path) -> None:

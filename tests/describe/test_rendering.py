@@ -56,11 +56,10 @@ def shown(**other: Any) -> str:
 
 def test_a_scenario_has_choices_and_a_recording_has_none() -> None:
     path = "out/r.sqlite"
-    assert "Description of the scenario by" in shown()
     assert "## Choices " in shown()
     assert "- `--condition`: baseline, " in shown()
     text = shown(recording=path)
-    assert f"Description of the runs of {path} by" in text
+    assert f"These are the runs of {path}." in text
     assert "`--condition`" not in text
     assert "Conditions, and the prompt entries" not in text
     assert "# Conditions, and" in as_markdown(kbc())
