@@ -184,7 +184,9 @@ def fork(
     """Branch runs: the same history up to a round, then other parameters or minds."""
     from sabm_mesa.cli.progress import session
     from sabm_mesa.cli.report import deliver
+    from sabm_mesa.core.jsonable import json_roundtrip
     from sabm_mesa.recording import load_runs
+    from sabm_mesa.recording.varied import after_forks
     from sabm_mesa.runs import rerun
 
     new = parameters_from(
@@ -199,6 +201,12 @@ def fork(
     if scenario is not None:
         registry.load(scenario)
     runs = load_runs(recording, run) if run else rerun.latest(load_runs(recording))
+    same = json_roundtrip(dict(new)).items()
+    if new and all(
+        same <= after_forks(past.parameters, [f for f in past.forks if f["at"] <= at]).items()
+        for past in runs
+    ):
+        say("The runs have these settings already, so only new answers can differ.", err=True)
     connection = _agreed(
         LLMOptions.of(context).connection(runs[0].connection), runs, as_json=as_json
     )

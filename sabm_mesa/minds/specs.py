@@ -71,6 +71,8 @@ _VERSION = re.compile(r"\d[\w-]*(\.[\w-]+){0,2}\Z")
 match."""
 _NAME_OF_MODEL = re.compile(r"(?:[\w.-]+/)?[A-Za-z][A-Za-z.-]*\d[\w.-]*\Z")
 """A name such as ``gpt-4o`` or ``openai/gpt-4o``."""
+_NAMED_FIXED = re.compile(r"fixed:[A-Za-z_]\w*")
+"""A fixed answer that may have been meant as the name of a question."""
 _FORMS = (
     "classical, classical:NAME, fixed:VALUE, llm:MODEL, llm:MODEL@URL, llm:MODEL@NAME, local, "
     "local:NAME, gguf:PATH, py:FILE, py:FILE:NAME, fitted:FILE"
@@ -287,8 +289,11 @@ def assign(what: str, given: Any, n: int) -> list[Any]:
     else:
         return [given] * n
     if total != n:  # before as many are made
+        named = any(_NAMED_FIXED.fullmatch(name_of(option)) for option, _ in each_of)
         raise MindSpecError(
-            f"{what}: {total} are given for {n} agents; the counts must add up to {n}.",
+            f"{what}: {total} are given for {n} agents; the counts must add up to {n}."
+            + " (fixed:act=3 means 3 agents that answer 'act'. For answers to questions, write "
+            "fixed:3 for all, or fixed:act=3,talk=hi for each.)" * named,
             parameter=what,
         )
     return [option for option, count in each_of for _ in range(count)]

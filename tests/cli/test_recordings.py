@@ -365,6 +365,20 @@ def test_what_is_no_usable_recording(
     assert not out.exists()
 
 
+def test_a_fork_that_changes_nothing_says_so(
+    sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, classical: bytes
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.sqlite").write_bytes(classical)
+    same, other = (
+        sabm("fork", "r.sqlite", "--at", 1, "--minds", mind, "--out", mind)
+        for mind in ("classical", "fixed:3")
+    )
+    assert same.err == "The runs have these settings already, so only new answers can differ.\n"
+    assert other.err == ""
+    assert same.status == other.status == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "line"),
     [

@@ -73,6 +73,7 @@ def test_a_mind_object_need_not_be_hashable() -> None:
     ("minds", "message"),
     [
         ({"fixed:1": 2}, "minds: 2 are given for 3 agents; the counts must add up to 3."),
+        ({"fixed:act": 2}, "must add up to 3. (fixed:act=3 means 3 agents that answer 'act'. For"),
         ({"fixed:1": 2, "fixed:2": 2}, "minds: 4 are given for 3 agents"),
         ({}, "minds: 0 are given for 3 agents"),
         (["fixed:1"] * 4, "minds: 4 are given for 3 agents"),
