@@ -90,7 +90,7 @@ RUNS = [
         "cocktail-party --set n_agents=6 --rounds 3 --set max_turns=6",
         "with Claude 2.1 guests talk with fewer and fewer different partners (Lai et al. 2024, "
         "section 2)",
-        {"conversations": "conversations"}),
+        {"distinct_conversation_ratio": "share of different partners"}),
     Run("sentence-making", "Joint sentences", "6 guests, 1 set of words",
         "sentence-making --set n_agents=6 --rounds 1",
         "with Claude 2.1 0.947 of the sentences of those who talked are valid, and 0.823 of the "
@@ -154,9 +154,9 @@ def _dollars(of: dict[str, Any], model: str) -> float:
 
 
 def _rounds(path: Path, columns: dict[str, str]) -> Iterator[str]:
-    """A line for each measure of a run, and a column for each round, or for some of many."""
+    """A line for each measure, and a column for each round, or for some of many and the last."""
     data = pd.read_csv(path)
-    data = data.iloc[:: -(-len(data) // 12)]
+    data = data.iloc[sorted({*range(0, len(data), -(-len(data) // 12)), len(data) - 1})]
     yield f"| round | {' | '.join(map(str, data['round']))} |"
     yield "|---|" + "--:|" * len(data)
     for column, heading in columns.items():
