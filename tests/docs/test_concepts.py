@@ -1,13 +1,21 @@
 """Statements of the pages of concepts on the program."""
 
 import re
+import sys
+from importlib import import_module
+from inspect import unwrap
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
-from sabm_mesa import Choice, KeynesianBeautyContest, Number
+from sabm_mesa import Choice, Connection, KeynesianBeautyContest, Number
+from sabm_mesa.core import engine
 from sabm_mesa.core.answers import InvalidAnswer
+from sabm_mesa.models.beauty_contest.kbc.agents import Player
 from sabm_mesa.models.registry import SCENARIOS
+from tests.llm_server import LLMServer
 
 DOCS = Path(__file__).parents[2] / "docs"
 INVALID = (DOCS / "invalid-answers.md").read_text("utf-8")
@@ -48,3 +56,48 @@ def test_the_critical_path_of_the_example() -> None:
 
     assert f"there are {model.total.asks} asks" in text
     assert f"= {model.critical_path_asks} links" in text
+
+
+def test_an_answer_passes_these_functions_in_this_order(tmp_path: Path) -> None:
+    text = (DOCS / "concepts.md").read_text("utf-8")
+    section = text.partition("## The way of one answer")[2].partition("\n## ")[0]
+    names = re.findall(r"^([A-Za-z.]+_?\S*)  ", section, re.MULTILINE)
+    steps = {function_of(name).__code__: name for name in names}
+    called: dict[str, None] = {}
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code in steps:
+            called.setdefault(steps[frame.f_code])
+
+    async def watch(how: Any) -> None:
+        sys.setprofile(how)
+
+    with LLMServer(latency=0.0) as server:
+        connection = Connection(base_url=server.url)
+        model = KeynesianBeautyContest(
+            n_players=2, n_rounds=1, minds="llm:stub", rng=1, connection=connection,
+            recording=tmp_path / "one.sqlite",
+        )  # fmt: skip
+        before = sys.getprofile()
+        engine.run(watch(note))
+        sys.setprofile(note)
+        try:
+            model.run_model()
+        finally:
+            sys.setprofile(before)
+            engine.run(watch(None))
+
+    assert len(names) <= 25
+    assert list(called) == names
+
+
+def function_of(name: str) -> Any:
+    """The function of a dotted name; that of the contest if it overrides the one of the name."""
+    *parts, last = name.split(".")
+    if parts[0] in ("SmartAgent", "SmartModel"):
+        owner: Any = {"SmartAgent": Player, "SmartModel": KeynesianBeautyContest}[parts[0]]
+    elif parts[-1][0].isupper():
+        owner = getattr(import_module(".".join(["sabm_mesa", *parts[:-1]])), parts[-1])
+    else:
+        owner = import_module(".".join(["sabm_mesa", *parts]))
+    return unwrap(getattr(owner, last))
