@@ -45,7 +45,7 @@ def fit(
     """Fit behavioural models to the decisions of a recording, and select one by BIC."""
     from sabm_mesa.cli.report import deliver_report
     from sabm_mesa.models import registry
-    from sabm_mesa.recording.export import make_folder, readable_json, write_text_file
+    from sabm_mesa.recording.export import make_folder, readable_json, write_file
     from sabm_mesa.studies.fit import fit_recording, report_of
 
     registry.load_given(scenario, path)
@@ -58,5 +58,5 @@ def fit(
     play = ["sabm", "run", scenario or study.scenario, "--minds", f"fitted:{file}"]
     report = replace(report_of(study), next_commands=[shlex.join(play)])
     make_folder(folder)
-    write_text_file(file, readable_json(study.fingerprint.as_json()))
+    write_file(file, readable_json(study.fingerprint.as_json()))
     deliver_report(report, folder, "fit", as_json, files=[file])

@@ -186,7 +186,7 @@ def _figures(done: Sweep, measures: Sequence[str]) -> list[Path]:
     varied = list(map(str, done.runs))[: len(done.varied)]
     subtitle = f"{model.title} · {n} {'runs' if n > 1 else 'run'} a combination"
     drawn = by_parameter(done.runs, varied, titles, subtitle=subtitle)
-    return write_figures(done.path.parent, {"measures": drawn}, export.write_picture)
+    return write_figures(done.path.parent, {"measures": drawn}, export.write_file)
 
 
 def _said(done: Sweep) -> str:

@@ -250,11 +250,11 @@ def _remember(path: Path) -> None:
     known, file = _remembered(), state_file(LOADED_FILES)
     if file is None or str(path) in known:
         return
-    from sabm_mesa.recording.export import write_text_file
+    from sabm_mesa.recording.export import write_file
 
     with suppress(OSError, OutputError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_text_file(file, json.dumps([*known, str(path)][-MOST_REMEMBERED:]))
+        write_file(file, json.dumps([*known, str(path)][-MOST_REMEMBERED:]))
 
 
 def load_given(name: str | None, recording: Path | None = None) -> None:

@@ -9,9 +9,8 @@ import json
 import math
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,13 +48,13 @@ def write_outputs(
     Raises:
         OutputError: when a file cannot be written.
     """
-    files: dict[str, Callable[[Path], object]] = {
-        "model.csv": lambda path: write_csv(path, model_data),
-        "agents.csv": lambda path: write_csv(path, agent_data),
+    files: dict[str, str | bytes] = {
+        "model.csv": csv_of(model_data),
+        "agents.csv": csv_of(agent_data),
+        **pictures,
+        "summary.json": readable_json(summary) + "\n",
     }
-    files |= {name: partial(Path.write_bytes, data=data) for name, data in pictures.items()}
-    written = [write_file(folder / name, write) for name, write in files.items()]
-    return [*written, write_text_file(folder / "summary.json", readable_json(summary) + "\n")]
+    return [write_file(folder / name, content) for name, content in files.items()]
 
 
 def for_spreadsheet(text: str) -> str:
@@ -83,11 +82,6 @@ def csv_of(frame: pd.DataFrame, *, raw: bool = False, line_end: str = "\n") -> s
     texts = [name for name, column in frame.items() if column.dtype.kind not in "biufc"]
     shown = frame.assign(**{str(name): frame[name].map(safe) for name in texts})
     return shown.rename(columns=safe).to_csv(index=False, lineterminator=line_end)
-
-
-def write_csv(path: Path, frame: pd.DataFrame) -> None:
-    """Write a frame as CSV for people; see `csv_of`."""
-    path.write_text(csv_of(frame), "utf-8", newline="")
 
 
 def make_folder(folder: Path) -> None:
@@ -119,10 +113,11 @@ def check_folder(folder: Path) -> None:
         ) from None
 
 
-def write_file(path: Path, write: Callable[[Path], object], mode: int = 0o666) -> Path:
+def write_file(path: Path, content: str | bytes, mode: int = 0o666) -> Path:
     """Write a file completely or not at all: an old file stays until the new one is complete.
 
     Args:
+        content: what is in the file; a text is written as UTF-8, its line ends unchanged.
         mode: its permissions, minus the umask.
 
     Returns:
@@ -132,7 +127,7 @@ def write_file(path: Path, write: Callable[[Path], object], mode: int = 0o666) -
         OutputError: when it cannot be written.
     """
     with _new_file(path, mode) as part:
-        write(part)
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 
 
@@ -149,30 +144,6 @@ def _new_file(path: Path, mode: int = 0o666) -> Iterator[Path]:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise OutputError(f"Cannot write {path}: {error.strerror or error}.") from None
-
-
-def write_text_file(path: Path, text: str, mode: int = 0o666) -> Path:
-    """Write a text as UTF-8, completely or not at all.
-
-    Returns:
-        The file.
-
-    Raises:
-        OutputError: when it cannot be written.
-    """
-    return write_file(path, lambda part: part.write_text(text, "utf-8"), mode)
-
-
-def write_picture(path: Path, png: bytes) -> Path:
-    """Write a picture, completely or not at all.
-
-    Returns:
-        The file.
-
-    Raises:
-        OutputError: when it cannot be written.
-    """
-    return write_file(path, lambda part: part.write_bytes(png))
 
 
 def readable_json(data: Any) -> str:

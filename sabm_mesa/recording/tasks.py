@@ -15,7 +15,7 @@ from uuid import uuid4
 from filelock import FileLock, Timeout
 
 from sabm_mesa.errors import OutputError, RecordingError
-from sabm_mesa.recording.export import make_folder, write_file
+from sabm_mesa.recording.export import make_folder
 from sabm_mesa.recording.reading import load_runs
 from sabm_mesa.recording.writing import Recording
 
@@ -58,11 +58,6 @@ def only_sweep(folder: Path) -> Iterator[None]:
 def new_path(tasks: Path) -> Path:
     """A path for the recording of a new task in a folder."""
     return tasks / f"{uuid4().hex}.sqlite"
-
-
-def keep(path: Path, content: bytes) -> None:
-    """Keep a recording that another machine has sent."""
-    write_file(path, lambda file: file.write_bytes(content))
 
 
 def recordings(tasks: Path) -> list[Path]:

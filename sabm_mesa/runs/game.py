@@ -37,7 +37,7 @@ from sabm_mesa.minds.specs import (
     named_in,
 )
 from sabm_mesa.recording import RecordedRun, Recording
-from sabm_mesa.recording.export import write_text_file
+from sabm_mesa.recording.export import write_file
 from sabm_mesa.recording.votes import NOBODY, Votes, write_votes
 from sabm_mesa.recording.writing import new_path
 from sabm_mesa.runs.rerun import resume_models
@@ -351,7 +351,7 @@ class Game:
             seats={seat.agent: seat.token for seat in seats},
             words={seat.agent: seat.word for seat in seats},
         )
-        write_text_file(file, kept.model_dump_json(), 0o600)
+        write_file(file, kept.model_dump_json(), 0o600)
 
     def forget_seats(self) -> None:
         """Remove the seat file: after a restart of the server the links are invalid."""

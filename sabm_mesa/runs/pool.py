@@ -35,7 +35,8 @@ from sabm_mesa.llm import Budget, Connection
 from sabm_mesa.llm.endpoints import check_listener
 from sabm_mesa.llm.limit import CEILING
 from sabm_mesa.recording import Recording, load_runs
-from sabm_mesa.recording.tasks import UNFINISHED, keep, new_path
+from sabm_mesa.recording.export import write_file
+from sabm_mesa.recording.tasks import UNFINISHED, new_path
 from sabm_mesa.runs.planned import RunSpec, run_missing
 from sabm_mesa.runs.run import Watch, run_models
 
@@ -259,7 +260,7 @@ class _Work:
                 self._place.stop()
             for future in wait(self._running, engine.WIND_UP_S).done:
                 if future.exception() is None and (content := future.result().recording):
-                    keep(self._running[future][1].path, content)
+                    write_file(self._running[future][1].path, content)
             for worker in self._workers:
                 worker.shutdown(wait=False)
 
@@ -271,7 +272,7 @@ class _Work:
             self._idle.append(worker)
             self._pass_on(ended.logged)
             if ended.recording is not None:
-                keep(task.path, ended.recording)
+                write_file(task.path, ended.recording)
         self._done += task.finished
         if error is None:
             if ended.problem and not ended.over_budget:

@@ -49,7 +49,7 @@ from sabm_mesa.minds.local import local_client
 from sabm_mesa.minds.specs import check_form, is_local, language_model, model_and_endpoint
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import Exam, Marks
-from sabm_mesa.recording.export import write_text_file
+from sabm_mesa.recording.export import write_file
 from sabm_mesa.runs.cost import estimate, with_context
 
 QUESTIONS = 2
@@ -338,7 +338,7 @@ def write_entries(path: Path, findings: Sequence[ProbedModel]) -> list[str]:
             )
     before = path.read_text("utf-8").rstrip("\n") + "\n\n" if known else ""
     if new:
-        write_text_file(path, before + "\n".join(finding.entry() for finding in new.values()))
+        write_file(path, before + "\n".join(finding.entry() for finding in new.values()))
     return list(new)
 
 

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sabm_mesa.errors import OutputError, ParameterError
 from sabm_mesa.models import registry
-from sabm_mesa.recording.export import make_folder, write_folder, write_text_file
+from sabm_mesa.recording.export import make_folder, write_file, write_folder
 
 FILES = {
     "README.md": "README.md",
@@ -79,7 +79,7 @@ def new_scenario(name: str, into: Path, *, package: bool = False) -> Path:
     if package:
         return write_folder(path, {f.format(name=name): text(t) for f, t in FILES.items()})
     make_folder(into)
-    return write_text_file(path, text("file.py"))
+    return write_file(path, text("file.py"))
 
 
 def check_name(name: str) -> None:

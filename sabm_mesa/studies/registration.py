@@ -27,7 +27,7 @@ from sabm_mesa.llm import Connection
 from sabm_mesa.llm.prices import provider_at
 from sabm_mesa.minds.specs import by_spec, files_of, map_minds, model_and_endpoint
 from sabm_mesa.recording import load_runs
-from sabm_mesa.recording.export import make_folder, readable_json, write_text_file
+from sabm_mesa.recording.export import make_folder, readable_json, write_file
 from sabm_mesa.studies.experiments.claims import Entry
 from sabm_mesa.studies.experiments.results import Verdict, measured, verdicts
 from sabm_mesa.studies.experiments.running import (
@@ -203,7 +203,7 @@ def write(registration: Registration, folder: Path) -> Path:
         )
     make_folder(folder)
     whole = {"sha256": registration.digest, "content": registration.content}
-    return write_text_file(folder / FILE, readable_json(whole) + "\n")
+    return write_file(folder / FILE, readable_json(whole) + "\n")
 
 
 def read(path: Path) -> Registration:

@@ -20,9 +20,8 @@ import pandas as pd
 
 from sabm_mesa.recording.export import (
     readable_json,
+    write_file,
     write_frames,
-    write_picture,
-    write_text_file,
 )
 from sabm_mesa.studies.page import (
     NONE,
@@ -259,11 +258,11 @@ def write(report: Report, folder: Path, name: str, prefix: str = "") -> list[Pat
     written = write_frames(folder, frames, "csv")
     pictures = {figure: to_png(drawing) for figure, drawing in report.figures.items()}
     drawn = {f"{prefix}{figure}": drawing for figure, drawing in report.figures.items()}
-    figures = write_figures(folder, drawn, write_picture)
+    figures = write_figures(folder, drawn, write_file)
     addresses = {path.stem.removeprefix(prefix): path.name for path in reversed(figures)}
     texts = {
         f"{name}.md": as_markdown(report, addresses),
         f"{name}.html": as_html(report, pictures),
         f"{name}.json": readable_json(as_json(report)) + "\n",
     }
-    return [*written, *figures, *(write_text_file(folder / n, text) for n, text in texts.items())]
+    return [*written, *figures, *(write_file(folder / n, text) for n, text in texts.items())]

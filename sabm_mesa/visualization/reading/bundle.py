@@ -9,7 +9,7 @@ from typing import Any
 from sabm_mesa.errors import OutputError
 from sabm_mesa.llm.gguf import sha256_of
 from sabm_mesa.recording import load_runs
-from sabm_mesa.recording.export import new_folder, write_frames, write_picture, write_text_file
+from sabm_mesa.recording.export import new_folder, write_file, write_frames
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.store import copy_recording
 from sabm_mesa.studies.registration import FILE as REGISTRATION
@@ -57,7 +57,7 @@ def write_bundle(
         registration = path.parent / REGISTRATION
         registered = registration.is_file()
         if registered:
-            write_text_file(new / REGISTRATION, registration.read_text("utf-8"))
+            write_file(new / REGISTRATION, registration.read_text("utf-8"))
         links = _links("")
         content = {
             "runs": [pages.about_run(run, rows[run.run]) for run in recorded],
@@ -70,7 +70,7 @@ def write_bundle(
             "registration": REGISTRATION if registered else "",
             "settings": pages.settings_of(recorded),
         }
-        write_text_file(new / "index.html", pages.render("index.html", content))
+        write_file(new / "index.html", pages.render("index.html", content))
     return folder
 
 
@@ -79,16 +79,16 @@ def _write_run(folder: Path, run: RunData, row: dict[Any, Any]) -> None:
     (folder / f"run-{number}").mkdir()
     for chart in charts.charts_of(run):
         drawn = pages.chart_png(chart, charts.subtitle_of(run))
-        write_picture(folder / f"run-{number}" / f"{chart.name}.png", drawn)
+        write_file(folder / f"run-{number}" / f"{chart.name}.png", drawn)
     pictured = len(run.rounds) <= MOST_PICTURES
     for round_ in run.rounds:
         page = folder / f"run-{number}" / f"round-{round_ + first}.html"
         if pictured and (png := pages.scene_png(run, round_)) is not None:
-            write_picture(page.with_suffix(".png"), png)
+            write_file(page.with_suffix(".png"), png)
         content = pages.round_page(run, row, round_, _links("../"), pictured=pictured)
-        write_text_file(page, pages.render("round.html", content))
+        write_file(page, pages.render("round.html", content))
     content = pages.run_page(run, row, _links(""))
-    write_text_file(folder / f"run-{number}.html", pages.render("run.html", content))
+    write_file(folder / f"run-{number}.html", pages.render("run.html", content))
 
 
 def _links(up: str) -> pages.Links:
