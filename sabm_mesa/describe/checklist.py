@@ -18,6 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
 from sabm_mesa.describe.rendering import table
@@ -25,7 +26,8 @@ from sabm_mesa.describe.subject import Subject, of_recording, of_scenario
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import is_local, language_model
 from sabm_mesa.models.base import SmartModel
-from sabm_mesa.recording.statistics import Alike, alike
+from sabm_mesa.recording.frames import Recorded
+from sabm_mesa.recording.rows import AskRow, columns
 
 KNOWN, PARTLY, OPEN, NONE = "known", "partly", "not known", "does not apply"
 """The answer is complete, needs an addition, is missing, or does not apply."""
@@ -33,6 +35,8 @@ _SETTINGS = (
     "temperature", "top_p", "max_tokens", "max_thought_tokens", "reasoning_effort", "extra_body",
     "answer_format", "max_attempts",
 )  # fmt: skip
+NO_ASKS = pd.DataFrame(columns=columns(AskRow))
+"""The asks of a scenario before its runs."""
 
 
 @cache
@@ -74,7 +78,8 @@ def checklist_of_recording(path: str | Path, runs: Sequence[int] | None = None) 
         UsageError: when the runs are of different scenarios, or cannot be rebuilt.
     """
     subject = of_recording(path, runs)
-    return _filled(subject, alike(path, subject.numbers))
+    asks = Recorded(path).asks()
+    return _filled(subject, asks[asks["run"].isin(subject.numbers)])
 
 
 def checklist_as_markdown(filled: Mapping[str, Any]) -> str:
@@ -96,7 +101,7 @@ def checklist_as_markdown(filled: Mapping[str, Any]) -> str:
     return f"# Reporting checklist\n\n{head}\n\n{table(rows)}\n"
 
 
-def _filled(subject: Subject, asks: Sequence[Alike] = ()) -> dict[str, Any]:
+def _filled(subject: Subject, asks: pd.DataFrame = NO_ASKS) -> dict[str, Any]:
     texts, facts = checklist_texts(), _facts(subject, asks)
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, autoescape=False)
     items = []
@@ -117,15 +122,15 @@ def _filled(subject: Subject, asks: Sequence[Alike] = ()) -> dict[str, Any]:
     return {"name": texts["name"], "of": of, "recording": subject.recording, "items": items}
 
 
-def _facts(subject: Subject, asks: Sequence[Alike]) -> dict[str, Any]:
+def _facts(subject: Subject, asks: pd.DataFrame) -> dict[str, Any]:
     """The facts of the templates of answers."""
     specs = list(dict.fromkeys(spec for population in subject.minds for spec in population))
     models = [spec for spec in specs if language_model(spec)]
-    of_models = [ask for ask in asks if language_model(ask.mind)]
-    provenances = [json.loads(ask.provenance) for ask in of_models if ask.provenance]
+    of_models = asks[asks["mind"].map(language_model) != ""]
+    provenances = [json.loads(text) for text in of_models["provenance"].dropna().unique()]
     given, book = subject.parameters, subject.model.book
     places = [*(spec.partition("@")[2] for spec in models), subject.connection.get("base_url")]
-    cost = math.fsum(ask.cost_usd for ask in asks)
+    cost = asks["cost_usd"].sum(skipna=False)
     return {
         **given,
         "name": subject.scenario.scenario_name,
@@ -142,7 +147,7 @@ def _facts(subject: Subject, asks: Sequence[Alike]) -> dict[str, Any]:
         "people": HUMAN in specs,
         "local": all(map(is_local, models)),
         "places": list(dict.fromkeys(str(place) for place in places if place)),
-        "served": sorted({ask.served_model for ask in of_models} - {""}),
+        "served": sorted({*of_models["served_model"]} - {""}),
         "provenance": {
             name.replace("_", " "): sorted({str(p[name]) for p in provenances if p.get(name)})
             for name in ("provider", "system_fingerprint")
@@ -157,11 +162,11 @@ def _facts(subject: Subject, asks: Sequence[Alike]) -> dict[str, Any]:
         "hash": book.digest(
             {agent.persona for agent in subject.model.population} if subject.numbers else None
         ),
-        "answers": sum(ask.answers for ask in asks),
-        "exact": sum(ask.answers for ask in asks if ask.read_as == "exact"),
-        "unusable": sum(ask.answers for ask in asks if not ask.valid),
-        "prompt_tokens": f"{sum(ask.prompt_tokens for ask in asks):,}",
-        "answer_tokens": f"{sum(ask.completion_tokens for ask in asks):,}",
+        "answers": len(asks),
+        "exact": (asks["read_as"] == "exact").sum(),
+        "unusable": (~asks["valid"]).sum(),
+        "prompt_tokens": f"{asks['prompt_tokens'].sum():,}",
+        "answer_tokens": f"{asks['completion_tokens'].sum():,}",
         "cost": "cost not known" if math.isnan(cost) else f"{cost:.4g} dollars",
-        "waited": f"{math.fsum(ask.latency_s for ask in asks):.3g}",
+        "waited": f"{asks['latency_s'].sum():.3g}",
     }

@@ -13,7 +13,7 @@ from sabm_mesa.describe.texts import in_figures
 from sabm_mesa.minds.base import ClassicalMind
 from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import check_form, map_minds
-from sabm_mesa.recording.statistics import alike, mended_requests
+from sabm_mesa.recording.statistics import mended_requests, origins
 from sabm_mesa.recording.store import versions
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _several(what: str, numbers: Sequence[Any]) -> str:
 
 def _totals(first: RecordedRun, table: pd.DataFrame) -> dict[str, str]:
     """Questions, cost and first days of all runs, and the models that answered in the first run."""
-    served = sorted({group.served_model for group in alike(first.path, [first.run])} - {""})
+    served = sorted({o["served_model"] for o in origins(first.path, [first.run])} - {""})
     cost = table["cost_usd"].sum(skipna=False)
     days = sorted({started[:10] for started in table["started"]})
     totals = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -181,51 +180,3 @@ def origins(path: str | Path, runs: Sequence[int]) -> list[dict[str, Any]]:
             {"mind": mind, "served_model": served, **json.loads(text), "answers": n}
             for mind, served, text, n in rows
         ]
-
-
-class Alike(NamedTuple):
-    """Attempts with the same mind, server and result.
-
-    Attributes:
-        mind: the spec of the mind.
-        served_model: the name that the server gave to its model, or ``""``.
-        provenance: JSON of the parameters as asked and as sent, or None.
-        read_as: the step that read them, or None.
-        valid: 1 when they are valid, else 0.
-        answers: their number.
-        prompt_tokens: tokens sent.
-        completion_tokens: tokens received.
-        cost_usd: dollars; NaN when a price is unknown.
-        latency_s: seconds of waiting, added up.
-    """
-
-    mind: str
-    served_model: str
-    provenance: str | None
-    read_as: str | None
-    valid: int
-    answers: int
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float
-    latency_s: float
-
-
-def alike(path: str | Path, runs: Sequence[int]) -> list[Alike]:
-    """The attempts of runs, summed over equal ones.
-
-    Raises:
-        RecordingError: when it cannot be read.
-    """
-    query = (
-        "SELECT mind, served_model, texts.text, read_as, valid, count(*), sum(prompt_tokens), "
-        "sum(completion_tokens), CASE WHEN count(cost_usd) = count(*) THEN total(cost_usd) END, "
-        "total(latency_s) FROM answers LEFT JOIN texts ON texts.hash = answers.provenance "
-        "WHERE run IN ({}) GROUP BY mind, served_model, provenance, read_as, valid"
-    )
-    with open_for_reading(path) as connection:
-        rows = connection.execute(query.format(", ".join(map(str, runs)))).fetchall()
-    return [
-        Alike._make([*facts, math.nan if usd is None else round(usd, DECIMALS), waited])
-        for *facts, usd, waited in rows
-    ]
