@@ -32,7 +32,6 @@ FIRST_DELAY_S, LONGEST_DELAY_S = 0.5, 10.0
 HEADERS = {
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
-    "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
 POLICY = "; ".join(
@@ -74,6 +73,8 @@ class RequestMiddleware:
         nonce = secrets.token_urlsafe(16)
         scope.setdefault("state", {}).update(nonce=nonce, local=self._local)
         added = {**HEADERS, "content-security-policy": POLICY.format(nonce=nonce)}
+        if self._local or scope["scheme"] in {"https", "wss"}:
+            added["cross-origin-opener-policy"] = "same-origin"  # elsewhere, browsers refuse it
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] in {"http.response.start", "websocket.http.response.start"}:

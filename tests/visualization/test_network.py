@@ -67,8 +67,16 @@ def test_a_stranger_gets_games_and_the_page_that_asks_for_the_key(
     assert "http" not in str(policy)
     assert answer.headers["referrer-policy"] == "no-referrer"
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["cross-origin-opener-policy"] == "same-origin"
     assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+
+
+def test_an_opener_policy_is_sent_where_browsers_take_it(
+    stranger: TestClient, neighbour: TestClient
+) -> None:
+    header = "cross-origin-opener-policy"
+    assert stranger.get("https://class.example:8765/join").headers[header] == "same-origin"
+    assert neighbour.get("/join").headers[header] == "same-origin"
+    assert header not in stranger.get("/join").headers  # it would be an error on the console
 
 
 @pytest.mark.parametrize(
