@@ -16,7 +16,7 @@ const sabm = (() => {
     const played = Math.max(1, ...groups.flatMap((group) => group.points.map((point) => point[0])));
     const until = last <= 60 ? Math.max(last, played) : played;
     const rough = (high - low || 1) / 4, ten = 10 ** Math.floor(Math.log10(rough));
-    const step = ten * [1, 2, 5, 10].find((n) => n * ten >= rough), ticks = [];
+    const step = Math.max(ten * [1, 2, 5, 10].find((n) => n * ten >= rough), values.every(Number.isInteger) ? 1 : 0), ticks = [];
     for (let i = Math.floor(low / step); values.length && (i - 1) * step < high; i += 1) ticks.push(i * step);
     const [bottom, top] = ticks.length ? [ticks[0], ticks[ticks.length - 1]] : [0, 1];
     const x = (round) => (until > 1 ? 76 + 530 * (round - 1) / (until - 1) : 340);

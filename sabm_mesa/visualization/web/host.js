@@ -151,10 +151,11 @@
         h("section", { class: "people", "aria-label": "Seats", "data-parts": "people" },
           h("h2", {}, game.group ? `Seats of Group ${game.group}` : "Seats"),
           h("ul", { class: "seats", "data-parts": "seats" }, game.seats.map(tile)))),
-      !open && folded(`full ${game.code}`, game.group ? `Numbers and conversation of Group ${game.group}` : "Numbers and conversation",
-        table("The game by round", game.table), talk(game.talk)),
-      linksOf(game),
-      h("div", { class: "hint recorded" }, recorded),
+      h("div", { class: "foot", "data-parts": "foot" },
+        !open && folded(`full ${game.code}`, game.group ? `Numbers and conversation of Group ${game.group}` : "Numbers and conversation",
+          table("The game by round", game.table), talk(game.talk)),
+        linksOf(game),
+        h("div", { class: "hint recorded" }, recorded)),
       h("p", { class: "closing" }, game.status === "playing" ? null : sure === `close ${game.code}`
         ? ["Nobody can come back to a game that is closed. Close it? ", button("Keep it", "keep"), " ", button("Yes, close it", "close", { class: "main" })]
         : button("Close the game and its links", "ask", { "data-sure": `close ${game.code}` })),

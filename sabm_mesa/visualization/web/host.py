@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 PATH = "/host"
 MORE_S = 30.0
-MOST_NAMED = 5
+MOST_NAMED = 3
 """The most people that the line of missing answers names."""
 STATUS = {"open": "Nobody plays yet.", "playing": "It is played.", "over": "The game is over."}
 NO_KEY = {"problem": "This page is for the host: load it again, and enter the key."}
