@@ -46,7 +46,7 @@ class RecordedRun(RunRow):
     problem: str
     end_reason: str
     measures: Mapping[str, Any] = field(repr=False)
-    _content: _Content = field(repr=False)
+    _texts: _Texts = field(repr=False)
 
     @property
     def name(self) -> str:
@@ -63,10 +63,12 @@ class RecordedRun(RunRow):
         """The number of finished rounds."""
         return len(self.model_data)
 
-    @property
+    @cached_property
     def asks(self) -> Mapping[tuple[Any, ...], AskRow]:
         """(round, phase, agent, call, attempt) → the row of that attempt, if it was answered."""
-        return self._content.asks
+        with open_for_reading(self.path, check=False) as connection:
+            answers = connection.execute("SELECT * FROM answers WHERE run = ?", (self.run,))
+            return {row.key: row for row in (AskRow(*answer) for answer in answers)}
 
     @property
     def model_data(self) -> Sequence[str]:
@@ -76,17 +78,17 @@ class RecordedRun(RunRow):
             ReplayMismatch: when the data of a round are missing, also for `agent_data` and
                 `message_data`.
         """
-        return self._content.data[0]
+        return self._data[0]
 
     @property
     def agent_data(self) -> Sequence[str]:
         """The agent data of each round, as JSON."""
-        return self._content.data[1]
+        return self._data[1]
 
     @property
     def message_data(self) -> Sequence[str]:
         """The messages of each round, as JSON: rows of `MESSAGE_COLUMNS`."""
-        return self._content.data[2]
+        return self._data[2]
 
     def reply(self, key: Key, attempt: int) -> Reply | None:
         """The recorded reply, or None."""
@@ -112,7 +114,7 @@ class RecordedRun(RunRow):
         if row.provenance is None:
             return ""
         with reporting_damage(self.path):
-            return self._content.texts.by_hash[row.provenance]
+            return self._texts.by_hash[row.provenance]
 
     def limit(self, row: AskRow) -> int | None:
         """The maximum number of tokens of an answer and its thoughts; None without a limit."""
@@ -142,7 +144,7 @@ class RecordedRun(RunRow):
         """
         if row.messages is None:
             return ()
-        texts = self._content.texts.by_hash
+        texts = self._texts.by_hash
         with reporting_damage(self.path):
             return tuple((role, texts[digest]) for role, digest in json.loads(row.messages))
 
@@ -174,33 +176,8 @@ class RecordedRun(RunRow):
         personas = {k.removeprefix(_PERSONA): v for k, v in named.items() if k.startswith(_PERSONA)}
         return {k: v for k, v in named.items() if not k.startswith(_PERSONA)}, personas
 
-
-class _Texts:
-    """All messages and provenances of a recording, read once for all its runs."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
     @cached_property
-    def by_hash(self) -> dict[str, str]:
-        with open_for_reading(self._path, check=False) as connection:
-            return dict(connection.execute("SELECT hash, text FROM texts").fetchall())
-
-
-class _Content:
-    """The asks and data of a run, each read at first use."""
-
-    def __init__(self, path: Path, run: int, texts: _Texts) -> None:
-        self.path, self.run, self.texts = path, run, texts
-
-    @cached_property
-    def asks(self) -> dict[tuple[Any, ...], AskRow]:
-        with open_for_reading(self.path, check=False) as connection:
-            answers = connection.execute("SELECT * FROM answers WHERE run = ?", (self.run,))
-            return {row.key: row for row in (AskRow(*answer) for answer in answers)}
-
-    @cached_property
-    def data(self) -> tuple[list[str], ...]:
+    def _data(self) -> tuple[list[str], ...]:
         stored = "SELECT round, data FROM {}_data WHERE run = ? ORDER BY round"
         with open_for_reading(self.path, check=False) as connection:
             connection.execute("BEGIN")
@@ -213,10 +190,21 @@ class _Content:
             for name, rounds in kinds.items():
                 if round_ not in rounds:
                     raise ReplayMismatch(
-                        f"Run {self.run} of {self.path} differs: the {name} data of round {round_} "
-                        "are missing."
+                        f"{self.name} differs: the {name} data of round {round_} are missing."
                     )
         return tuple(list(rounds.values()) for rounds in kinds.values())
+
+
+class _Texts:
+    """All messages and provenances of a recording, read once for all its runs."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @cached_property
+    def by_hash(self) -> dict[str, str]:
+        with open_for_reading(self._path, check=False) as connection:
+            return dict(connection.execute("SELECT hash, text FROM texts").fetchall())
 
 
 def load_runs(
@@ -288,16 +276,14 @@ def _load(path: Path, where: str, given: Sequence[Any], *, check: bool = True) -
         ).fetchall()
         prompts = dict(connection.execute("SELECT hash, text FROM prompts").fetchall())
         texts = _Texts(path)
-        return [
-            _of_row(path, row, prompts, _Content(path, row["run"], texts), ended) for row in rows
-        ]
+        return [_of_row(path, row, prompts, texts, ended) for row in rows]
 
 
 def _of_row(
     path: Path,
     row: sqlite3.Row,
-    texts: Mapping[str, str],
-    content: _Content,
+    prompts: Mapping[str, str],
+    texts: _Texts,
     ended: Collection[str],
 ) -> RecordedRun:
     checked = checker(RunRow).validate_python(dict(row))
@@ -306,4 +292,4 @@ def _of_row(
         columns["status"] = "interrupted"
     for name, missing in ("problem", ""), ("end_reason", ""), ("measures", {}):
         columns[name] = columns[name] or missing
-    return RecordedRun(**columns, path=path, texts=texts, _content=content)
+    return RecordedRun(**columns, path=path, texts=prompts, _texts=texts)

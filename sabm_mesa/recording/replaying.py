@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile, zip_longest
 from typing import Any, Literal
 
 from sabm_mesa.core.answers import Decision, Reply
@@ -270,38 +271,32 @@ class ReplayRecorder(Recorder):
 
 
 def first_difference(then: Chat, now: Chat) -> str:
-    """Describe the first difference of two requests; ``""`` when there is none."""
-    for number, (old, new) in enumerate(zip(then, now, strict=False)):
-        if old[0] != new[0]:
-            return f"message {number} was of the role {old[0]!r}, and is now of {new[0]!r}"
-        lines = zip(_lines(old[1]), _lines(new[1]), strict=False)
-        for line, (before, after) in enumerate(lines, 1):
-            if before != after:
-                return (
-                    f"line {line} of the {old[0]} message was {_around(before, after)}, and is "
-                    f"now {_around(after, before)}"
-                )
-        if old[1] != new[1]:
-            return f"the {old[0]} message had {len(_lines(old[1]))} lines, and has now " + str(
-                len(_lines(new[1]))
-            )
-    if len(then) != len(now):
-        return f"it had {len(then)} messages, and has now {len(now)}"
+    """Describe the first line that differs in two requests; ``""`` when there is none."""
+    for old, new in zip_longest(_lines(then), _lines(now), fillvalue=("", 0, None)):
+        if old != new:
+            role, line, _ = old if old[1] else new
+            before, after = _around(old[2], new[2]), _around(new[2], old[2])
+            return f"line {line} of the {role} message was {before}, and is now {after}"
     return ""
 
 
-def _lines(text: str) -> list[str]:
-    return text.split("\n")
+def _lines(chat: Chat) -> list[tuple[str, int, str | None]]:
+    """The role, number and text of each line."""
+    return [
+        (role, number, line)
+        for role, text in chat
+        for number, line in enumerate(text.split("\n"), 1)
+    ]
 
 
-def _around(text: str, other: str) -> str:
+def _around(text: str | None, other: str | None) -> str:
     """The text around its first difference from the other, in quotes."""
-    same = next(
-        (i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b),
-        min(len(text), len(other)),
-    )
+    pairs = zip(text or "", other or "", strict=False)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     start = max(0, same - _SHOWN // 2)
-    return _short(text) if len(text) <= _SHOWN or not start else f'"…{_short(text[start:])[1:]}'
+    if text is None or len(text) <= _SHOWN or not start:
+        return _short(text)
+    return f'"…{_short(text[start:])[1:]}'
 
 
 def _short(value: object) -> str:
