@@ -100,8 +100,9 @@ def audit(
         runs=runs, seed=seed,
     )  # fmt: skip
     folder = out or Path("out", "audit", experiment.name)
-    n_cells, n_conditions = len(planned.levels), len(experiment.conditions)
-    size = f"{n_cells} cells, {n_conditions} conditions, {planned.plan.runs} seeds"
+    n_conditions = len(experiment.conditions)
+    conditions = "1 condition" if n_conditions == 1 else f"{n_conditions} conditions"
+    size = f"{len(planned.levels)} cells, {conditions}, {planned.plan.runs} seeds"
     lines = [
         f"Audit of {experiment.name}, decided by: {planned.plan.decided_by}",
         f"  {planned.design}",

@@ -57,7 +57,7 @@ class Progress:
             TimeElapsedColumn(),
             console=console,
             transient=True,
-            disable=not console.is_terminal,
+            disable=not console.file.isatty(),  # rich takes FORCE_COLOR for one, as in Jupyter
         )
         label = one_line(f"{name}, {runs} runs" if runs > 1 else name)
         self._task = self._bar.add_task(label, total=None, what="rounds · 0 asks")

@@ -497,13 +497,13 @@ def report_of(audit: Audit, outcome: Outcome) -> Report:
     tables = [
         Table("claims", pd.DataFrame(claims), {
             "claim": "claim", "text": "text", "verdict": "verdict",
-            ("effect", "low", "high"): "effect in all cells (95 %)", "smallest": "smallest",
-            "largest": "largest", "survives": "cells on its side", "fragile_in": "fragile with",
+            ("effect", "low", "high"): "effect in all cells (95 %)",
+            "survives": "cells on its side", "fragile_in": "fragile with",
         }, "The claims, and what other presentations do to them"),
         Table("effects", pd.concat(effects, ignore_index=True), {
             "claim": "claim", "change": "cell", ("effect", "low", "high"): "effect (95 %)",
-            "shown": "shown", "p_fragile": "p of fragile",
-        }, "The cells", audit.design, most=MOST_ROWS),
+            "shown": "shown", "p_fragile": "p (fragile)",
+        }, "The cells", most=MOST_ROWS),
         Table("cells", cells, {}),
         Table("measures", measures, {}),
     ]  # fmt: skip
@@ -522,7 +522,7 @@ def report_of(audit: Audit, outcome: Outcome) -> Report:
             "left_out": dict(audit.left_out), "asks": int(runs["asks"].sum()), "invalid": invalid,
             "paid_usd": float(runs["paid_usd"].sum(skipna=False)), "recording": str(outcome.path),
         },
-        [NOTE.format(alpha=f"{100 * experiment.alpha:g} %"),
+        [audit.design, NOTE.format(alpha=f"{100 * experiment.alpha:g} %"),
          *(f"Not varied: {name}, since {why}." for name, why in audit.left_out.items())],
         outcome.replays,
     )  # fmt: skip

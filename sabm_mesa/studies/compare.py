@@ -372,13 +372,18 @@ def report_of(compared: ComparedSettings) -> Report:
         most=SHOWN,
     )  # fmt: skip
     return Report(
-        f"The {compared.of} of {compared.measure} by {' and '.join(compared.by)}",
+        f"{compared.title}: the {compared.of} of runs by {_factors_in_words(compared)}",
         warnings=[*compared.notes, *(f"{why}." for why in dict.fromkeys(table["why"]) if why)],
         tables=[settings, comparisons],
         figures={"settings": picture(compared)},
         facts={"measure": compared.measure, "of": compared.of, "by": list(compared.by)},
         notes=[NOTE],
     )
+
+
+def _factors_in_words(compared: ComparedSettings) -> str:
+    labels = [parameter_label(name) for name in compared.by]
+    return " and ".join(label[0].lower() + label[1:] for label in labels)
 
 
 def picture(compared: ComparedSettings) -> Figure:
@@ -396,9 +401,9 @@ def picture(compared: ComparedSettings) -> Figure:
         lambda row: _label(tuple(row), compared.by), axis=1
     )
     estimates = compared.cells.set_index("setting")[["estimate", "low", "high"]].T.to_dict("list")
-    by = " and ".join(label[0].lower() + label[1:] for label in labels)
     return plots.by_condition(
         compared.runs.assign(measure=compared.measure, condition=condition), settings,
-        {compared.measure: compared.title}, title=f"The {compared.of} of runs by {by}",
+        {compared.measure: compared.title},
+        title=f"The {compared.of} of runs by {_factors_in_words(compared)}",
         estimates={str(name): numbers for name, numbers in estimates.items()}, of=compared.of,
     )  # fmt: skip

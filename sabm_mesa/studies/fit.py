@@ -253,7 +253,13 @@ def table_of_types(study: FitStudy) -> pd.DataFrame:
 def report_of(study: FitStudy) -> Report:
     """The report: the tables ``verdicts``, ``models``, ``parameters``, ``people``, ``fit``."""
     fits, types = table_of_fits(study), table_of_types(study)
-    verdicts = pd.DataFrame([_verdict(group) for group in study.groups])
+    rows = [_verdict(group) for group in study.groups]
+    verdicts = pd.DataFrame(rows)
+    differing = "".join(
+        f"\nDecisions of {row['group']} differ from {row['selected']}: {row['differences']}."
+        for row in rows
+        if row["differences"]
+    )
     model, panel = study.pooled.selected.fit.model, study.pooled.panel
     people = pd.DataFrame(
         [
@@ -269,7 +275,7 @@ def report_of(study: FitStudy) -> Report:
         Table("verdicts", verdicts, {
             **of_group, "decisions": "decisions", "players": "players", "verdict": "verdict",
             "selected": "best by BIC", "gained": "gained over chance", "p": "p",
-            "differences": "decisions differ from it", "as_good": "as good",
+            "as_good": "as good",
         }, "Verdict", shares=["gained"],
         note="p: the share of data sets drawn from the model that differ from it as much; small "
         "when the decisions do not come from it."),
@@ -300,7 +306,7 @@ def report_of(study: FitStudy) -> Report:
     return Report(
         f"What kind of player: {study.scenario}",
         f"Verdict: {study.pooled.verdict}. The best by BIC is {model.name}, {model.title} "
-        f"({model.source}).",
+        f"({model.source}).{differing}",
         warnings,
         tables,
         {"fingerprint": draw_fingerprint(study)},

@@ -88,8 +88,11 @@ NEAR = 0.2
 NOTE = (
     "A mind that has memorized the games answers changed games like the published ones; a mind "
     "that solves them follows the changed rules. Both have to be nearer than answers by chance. A "
-    "mind that is near to neither responds inconsistently. Errors are parts of the range of legal "
-    "answers."
+    "mind that is near to neither responds inconsistently."
+)
+ERRORS = (
+    "Errors from the right and from the recited answer are parts of the range of legal answers. "
+    "The gap is the median of recited − right. Intervals are of 95 %."
 )
 NO_STEP = 0.1
 """The least number of reasoning steps for a meaningful guess."""
@@ -470,8 +473,7 @@ def report_of(findings: Sequence[ProbeFinding]) -> Report:
             row |= {name: test.estimate, f"{name}_low": test.low, f"{name}_high": test.high}
         minds.append(row)
     heads: dict[Any, str] = {(n, f"{n}_low", f"{n}_high"): head for n, head in (
-        ("right", "error against right (95 %)"), ("recited", "against recited (95 %)"),
-        ("gap", "recited − right error (median, 95 %)"),
+        ("right", "from right"), ("recited", "from recited"), ("gap", "gap"),
     )}  # fmt: skip
     questions = pd.DataFrame([row for found in findings for row in found.rows])
     gaps = questions[questions["differ"]].assign(gap=lambda rows: rows["recited"] - rows["right"])
@@ -482,10 +484,9 @@ def report_of(findings: Sequence[ProbeFinding]) -> Report:
             Table("minds", pd.DataFrame(minds), {
                 "mind": "mind", "verdict": "verdict", **heads, "games": "games",
                 "unusable": "unusable", "why": "why",
-            }),
+            }, "Mean errors of answers", ERRORS),
             Table("changes", changes.reset_index(), {
-                "mind": "mind", "change": "change", "mean": "recited − right error (mean)",
-                "size": "games",
+                "mind": "mind", "change": "change", "mean": "gap (mean)", "size": "games",
             }, "By what was changed"),
             Table("questions", questions, {}),
         ],

@@ -77,7 +77,7 @@ def register(plan: Plan, connection: Connection, claim: int | None = None) -> Re
         UsageError: for a claim that cannot be used, and for too few runs.
     """
     experiment = plan.experiment
-    listed = [f"{n} {claim.text}" for n, claim in enumerate(experiment.claims, 1)]
+    listed = [f"{n} {claim.text.rstrip('.')}" for n, claim in enumerate(experiment.claims, 1)]
     if claim is None and len(listed) > 1:
         raise ParameterError(
             f"Name the primary claim of {experiment.name} (--claim): {'; '.join(listed)}"

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 WIDTH = 120
 """The width of tables where the terminal does not say its own, such as in a file."""
+WORD = 24
+"""The maximum length of a single word that a table does not break."""
 P_VALUES = ("p", "p_holm")
 EXACT = ("published",)
 """Columns whose numbers are shown with all their digits."""
@@ -172,9 +174,11 @@ def in_terminal(report: Report, width: int | None = None) -> str:
             line(f"\n{table.title}")
         grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
         shown = table.shown()
-        for heading, numerical, _ in shown:
+        for heading, numerical, cells in shown:
             side: Literal["right", "left"] = "right" if numerical else "left"
-            grid.add_column(Text(heading), justify=side, overflow="fold")
+            texts = (heading, *cells)
+            whole = not any(" " in text for text in texts) and max(map(len, texts)) <= WORD
+            grid.add_column(Text(heading), justify=side, overflow="fold", no_wrap=whole)
         for row in zip(*(cells for *_, cells in shown), strict=True):
             grid.add_row(*map(Text, row))
         console.print(grid)

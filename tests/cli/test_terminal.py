@@ -72,6 +72,15 @@ def test_the_progress_bar_shows_a_name_as_it_is(capsys: pytest.CaptureFixture[st
     del capsys
 
 
+def test_a_forced_colour_is_no_terminal_for_the_progress_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as in Jupyter
+    with Progress("kbc", 2):
+        pass
+    assert not capsys.readouterr().err
+
+
 def test_the_progress_bar_counts_the_rounds_of_ended_and_unplayed_runs() -> None:
     ended, unplayed = (KeynesianBeautyContest(n_players=2, n_rounds=3, rng=1) for _ in range(2))
     ended.run_model()

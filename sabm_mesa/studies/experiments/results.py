@@ -293,12 +293,14 @@ def too_few_runs(plan: Plan) -> str:
 
 def _stand_in(claim: Claim, plan: Plan) -> str:
     """The minds that replace language models of a claim; ``""`` when all are language models."""
-    here: dict[str, None] = {}
+    here: dict[str, dict[str, None]] = {}
     for name in plan.experiment.conditions_of(claim):
         published, minds = plan.experiment.condition(name).minds, plan.minds[name]
         if "llm:" in published and not all(map(language_model, specs_of(minds))):
-            here[f"{described(minds)} minds stand in for {published}"] = None
-    return ", and ".join(here).replace("llm:", "")
+            here.setdefault(described(minds), {})[published.replace("llm:", "")] = None
+    return ", and ".join(
+        f"{minds} minds stand in for {' and '.join(names)}" for minds, names in here.items()
+    )
 
 
 def _another(claim: Claim, plan: Plan) -> str:
