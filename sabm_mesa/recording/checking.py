@@ -69,6 +69,17 @@ def check_schema(connection: sqlite3.Connection) -> None:
             raise ValueError(f"its {name[0]} {name[1]!r} is not that of a recording")
 
 
+def check_pages(connection: sqlite3.Connection) -> None:
+    """Check that no page of a file is damaged.
+
+    Raises:
+        ValueError: when one is.
+    """
+    (message,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if message != "ok":
+        raise ValueError(message.replace("\n", " "))
+
+
 def check_rows(connection: sqlite3.Connection, kinds: Iterable[Any]) -> None:
     """Check all values of some tables; the schema of the file was checked.
 

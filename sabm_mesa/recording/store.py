@@ -6,11 +6,12 @@ import platform
 import re
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -25,8 +26,6 @@ _TRANSIENT = {
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_READONLY,
 }  # fmt: skip
-_MOST_CHECKED = 1_000
-"""The maximum number of recordings that are remembered as checked."""
 _CUT_OFF = "its last page is cut off"
 _PACKAGES = ("sabm-mesa", "mesa", "numpy", "openai", "xllamacpp")
 """The packages whose versions are recorded."""
@@ -66,14 +65,16 @@ def open_for_reading(path: str | Path, *, check: bool = True) -> Iterator[sqlite
     try:
         with closing(_open(path)) as connection:
             try:
-                size = path.stat().st_size
+                file = path.stat()
             except FileNotFoundError:  # it was removed since
                 raise _missing(path) from None
-            too_long = checking.limit_reading(connection, size)
-            if check_kind(path, connection):
-                if check:
-                    check_pages(path, connection)
-                _check_values(path, connection, content=check, in_use=in_use)
+            too_long = checking.limit_reading(connection, file.st_size)
+            now = None if in_use else (file.st_ino, file.st_size, file.st_mtime_ns)
+            state, whole = _checked.get(path, (None, False))
+            known = now is not None and now == state and whole >= check
+            kinds = () if known else KINDS if check else KINDS[:1]
+            if check_file(path, connection, kinds, pages=check) and not known:
+                _checked[path] = now, check
             connection.row_factory = sqlite3.Row
             yield connection
     except sqlite3.DatabaseError as error:
@@ -93,25 +94,6 @@ def _missing(path: Path) -> RecordingError:
 
 _checked: dict[Path, tuple[object, bool]] = {}
 """Recording → its state when its values were checked, and whether all of them were."""
-
-
-def _check_values(
-    path: Path, connection: sqlite3.Connection, *, content: bool, in_use: bool
-) -> None:
-    """Check the schema and the values of a recording, once for each state of the file."""
-    now = path.stat()
-    stamp = None if in_use else (now.st_ino, now.st_size, now.st_mtime_ns)
-    known, whole = _checked.get(path, (None, False))
-    if stamp is not None and known == stamp and whole >= content:
-        return
-    check_schema(path, connection)
-    try:
-        checking.check_rows(connection, KINDS if content else KINDS[:1])
-    except ValueError as error:
-        raise damaged(path, str(error)) from None
-    if len(_checked) > _MOST_CHECKED:
-        _checked.clear()
-    _checked[path] = stamp, content
 
 
 def copy_recording(path: Path, to: Path) -> None:
@@ -137,37 +119,20 @@ def create_tables(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
-def check_schema(path: Path, connection: sqlite3.Connection) -> None:
-    """Check that a recording has the tables of one, and no view, trigger or other table.
+def check_file(
+    path: Path, connection: sqlite3.Connection, kinds: Sequence[Any] = (), *, pages: bool = True
+) -> bool:
+    """Check that a file is a recording, and nothing that SQLite could run is in it.
 
-    Raises:
-        RecordingError: when it has not.
-    """
-    try:
-        checking.check_schema(connection)
-    except ValueError as error:
-        raise damaged(path, str(error)) from None
-
-
-def check_pages(path: Path, connection: sqlite3.Connection) -> None:
-    """Check that no page of a recording is damaged.
-
-    Raises:
-        RecordingError: when one is.
-    """
-    (message,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if message != "ok":
-        raise damaged(path, str(message).replace("\n", " "))
-
-
-def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
-    """Check the kind of a file.
+    Args:
+        kinds: the tables whose values are checked.
+        pages: whether to check every page.
 
     Returns:
         Whether it is a recording already; False for an empty file.
 
     Raises:
-        RecordingError: when it is not a recording, cut off, or of another format.
+        RecordingError: when it is not a recording, damaged, or of another format.
     """
     # Tables first: another process may be making the file, and marks it along with them.
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -184,6 +149,15 @@ def check_kind(path: Path, connection: sqlite3.Connection) -> bool:
     if path.stat().st_size % page_size and not has_log(path):
         # SQLite would fill up the page with zeros, and read them as if they had been written.
         raise damaged(path, _CUT_OFF)
+    try:
+        if tables:  # first, since checking pages evaluates what is in the schema
+            checking.check_schema(connection)
+        if pages:
+            checking.check_pages(connection)
+        if tables and kinds:
+            checking.check_rows(connection, kinds)
+    except ValueError as error:
+        raise damaged(path, str(error)) from None
     return bool(tables)
 
 

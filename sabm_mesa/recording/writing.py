@@ -52,9 +52,7 @@ from sabm_mesa.recording.rows import (
 )
 from sabm_mesa.recording.store import (
     Session,
-    check_kind,
-    check_pages,
-    check_schema,
+    check_file,
     create_tables,
     open_for_reading,
     session_is_open,
@@ -308,10 +306,7 @@ class Recording:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        is_recording = check_kind(self.path, connection)
-        if is_recording:  # a trigger in it could do more than is written
-            check_schema(self.path, connection)
-        check_pages(self.path, connection)
+        is_recording = check_file(self.path, connection)
         _write_ahead(connection)
         if not is_recording:
             create_tables(connection)
