@@ -14,10 +14,8 @@ from sabm_mesa.cli.options import (
     FileMindOptions,
     FirstSeed,
     LLMOptions,
-    RunsOn,
     ScenarioName,
     SettingOptions,
-    Workers,
     isolation_of,
 )
 from sabm_mesa.errors import ParameterError
@@ -42,17 +40,6 @@ def tournament(
     ] = None,
     runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs per seating.")] = 10,
     seed: FirstSeed = 1,
-    form: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="pairs|population",
-            help="Play in pairs (round-robin), or all together in one population (default: set by "
-            "the scenario).",
-        ),
-    ] = None,
-    on: RunsOn = "here",
-    workers: Workers = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder (default: out/tournament-SCENARIO).")
     ] = None,
@@ -77,8 +64,7 @@ def tournament(
     with session(model.scenario_name, [folder / RECORDING], connection.prices) as progress:
         progress.notice = lambda: isolation_of(entered)
         played = tournaments.play(
-            model, minds, folder=folder, form=form, parameters=parameters,
-            runs=runs, seed=seed, on=on, workers=workers, connection=connection,
-            watch=progress.show_runs,
+            model, minds, folder=folder, parameters=parameters, runs=runs, seed=seed,
+            connection=connection, watch=progress.show_runs,
         )  # fmt: skip
     deliver_report(played.report(), folder, "tournament", as_json)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from sabm_mesa.analysis.intervals import estimate_mean
-from sabm_mesa.core.parameters import check_choice, check_int, parameters_of
+from sabm_mesa.core.parameters import check_int, parameters_of
 from sabm_mesa.core.parsing import check_not_empty
 from sabm_mesa.errors import MindSpecError, ParameterError
 from sabm_mesa.llm import Connection
@@ -37,9 +37,6 @@ KINDS = ("classical", "fixed", "llm", "local", "gguf", "py", "human")
 """Kinds of specs of minds; anything else names a file."""
 DIGITS = 9
 """The number of decimals for comparisons of scores: smaller differences are rounding errors."""
-PAIRS, POPULATION = "pairs", "population"
-FORMATS = (PAIRS, POPULATION)
-"""All pairs meet, in runs of two agents; or all play together."""
 RUNS = 10
 """The default number of seeds: enough for an interval."""
 MOST_COLUMNS = 8
@@ -103,21 +100,18 @@ def entrants(given: Sequence[str]) -> list[Entrant]:
     ]
 
 
-def score_of(scenario: type[SmartModel], form: str | None = None) -> Score:
+def score_of(scenario: type[SmartModel]) -> Score:
     """The score by which the minds of a scenario are ranked.
 
     Raises:
         ParameterError: when it declares none.
-        UnknownName: for another form.
     """
     if scenario.score is None:
         raise ParameterError(
             f"The scenario {scenario.scenario_name} declares no score by which minds could be "
             "ranked (class attribute `score`), as others do, such as kbc."
         )
-    if form is None:
-        return scenario.score
-    return replace(scenario.score, pairs=check_choice("format", form, FORMATS) == PAIRS)
+    return scenario.score
 
 
 def seatings(
@@ -274,7 +268,7 @@ class Tournament:
 
     Attributes:
         scenario: the model class.
-        score: its score, with the form of the tournament.
+        score: its score.
         entered: the given entrants.
         agents: the agents of a run.
         sweep: the runs.
@@ -327,7 +321,7 @@ class Tournament:
             {"ranking": self._picture(label, subtitle)},
             {
                 "scenario": self.scenario.scenario_name, "parameters": self.sweep.parameters,
-                "format": PAIRS if score.pairs else POPULATION, "agents": self.agents,
+                "format": "pairs" if score.pairs else "population", "agents": self.agents,
                 "score": score.label, "lower_is_better": score.lower_is_better,
                 "seeds": self.sweep.seeds, "runs": len(self.sweep.specs),
                 "entrants": [asdict(entrant) for entrant in self.entered], "cost_usd": spent,
@@ -352,12 +346,9 @@ def play(
     minds: Sequence[str],
     *,
     folder: str | Path,
-    form: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     runs: int = RUNS,
     seed: int = SEED,
-    on: str = "here",
-    workers: int | None = None,
     connection: Connection | None = None,
     watch: Watch = lambda _done, _total: None,
 ) -> Tournament:
@@ -367,13 +358,9 @@ def play(
         scenario: the model class, or the name of a scenario.
         minds: the minds that play: files, ``FILE:NAME`` or the specs of minds.
         folder: the folder for the recording and the tables of the sweep.
-        form: ``"pairs"``: all pairs meet; ``"population"``: all play together; None: as the
-            scenario declares it.
         parameters: the parameters of the scenario.
         runs: the number of runs of each seating, with the seeds ``seed``, ``seed + 1``, ….
         seed: the first seed.
-        on: where runs are played: ``"here"``, on ``"processes"`` or on ``"ray"``.
-        workers: the number of processes; None: one per core.
         connection: how language models are reached, with its budget.
         watch: called with the numbers of finished runs and of all runs.
 
@@ -382,14 +369,14 @@ def play(
         RunError: when a run fails, or the folder cannot be used; the same call continues.
     """
     model = registered(scenario) if isinstance(scenario, str) else scenario
-    score, given = score_of(model, form), dict(parameters or {})
+    score, given = score_of(model), dict(parameters or {})
     entered = entrants(minds)
     agents, seated = seatings(model, score, entered, given)
     given[score.size] = agents
     varied = [{score.of: minds} for minds in seated] if score.of else seated
     done = sweep(
-        model, {"minds": varied}, folder=folder, parameters=given, runs=runs, seed=seed, on=on,
-        workers=workers, connection=connection, watch=watch,
+        model, {"minds": varied}, folder=folder, parameters=given, runs=runs, seed=seed,
+        connection=connection, watch=watch,
     )  # fmt: skip
     games, reasons = games_of(model, Recorded(done.path), done.runs, score, entered)
     ranking = ranking_of(games, reasons, score, entered)

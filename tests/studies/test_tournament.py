@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from sabm_mesa import CocktailParty, KeynesianBeautyContest, Recorded, replay
-from sabm_mesa.errors import MindSpecError, ParameterError, UnknownName
+from sabm_mesa.errors import MindSpecError, ParameterError
 from sabm_mesa.models.declarations import Score
 from sabm_mesa.recording.export import readable_json
 from sabm_mesa.studies.report import as_json
@@ -163,18 +163,18 @@ def test_minds_that_fail_lose_decisions_and_not_the_tournament(mind, tmp_path) -
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_results_wherever_it_is_played(mind, tmp_path) -> None:
+def test_the_same_seed_gives_the_same_results(mind, tmp_path) -> None:
     drawn = GIVES.format("int(ask.rng.integers(50)) + random.randrange(9)")
     minds = [mind(f"import random\n{drawn}", "drawn"), "fixed:3"]
 
-    def once(folder, **options):
-        played = play(Duel, minds, folder=tmp_path / folder, runs=1, **options)
+    def once(folder):
+        played = play(Duel, minds, folder=tmp_path / folder, runs=1)
         return played.sweep.ran, readable_json(as_json(played.report()))
 
     ran, first = once("a")
     assert ran == 4
     assert once("a") == (0, first)
-    assert once("b", on="processes", workers=1) == (4, first)
+    assert once("b") == (4, first)
     mind(GIVES.format(1), "drawn")
     ran, other = once("a")
     assert ran == 3  # all but the games in which the file had no part
@@ -237,18 +237,3 @@ def test_who_cannot_be_seated() -> None:
     for scenario in (CocktailParty, Tiny):
         with pytest.raises(ParameterError, match="declares no score"):
             score_of(scenario)
-
-
-def test_the_form_can_be_chosen(tmp_path: Path) -> None:
-    two = ["fixed:1", "fixed:2"]
-    pairs = play(Pool, two, folder=tmp_path / "p", form="pairs", runs=1)
-    assert (pairs.agents, len(pairs.sweep.specs)) == (2, 4)
-    assert pairs.report().facts["format"] == "pairs"
-    met = pairs.games[["entrant", "opponent"]].itertuples(index=False, name=None)
-    assert sorted(met) == [(one, other) for one in two for other in two for _ in range(2)]
-
-    together = play(Duel, two, folder=tmp_path / "d", form="population", runs=1)
-    assert (together.agents, together.report().facts["format"]) == (2, "population")
-    assert together.games["opponent"].isna().all()
-    with pytest.raises(UnknownName, match=r"Unknown format 'league'\. Known: pairs, population"):
-        score_of(Duel, "league")
