@@ -347,7 +347,6 @@ def infer(
     of: Of = "median",
     above: float | None = None,
     below: float | None = None,
-    margin: float | None = None,
     bounds: tuple[float, float] | None = None,
     paired: bool = False,
     level: float = LEVEL,
@@ -359,7 +358,7 @@ def infer(
         infer(got_out, of="share", above=0.9)  # of runs, each 0 or 1
         infer(price, of="mean", above=6.5, below=7.5, bounds=(0, 20))
         infer(talking, silent, below=0, paired=True)
-        infer(one, other, of="mean", margin=0.5, bounds=(0, 20), paired=True)
+        infer(one, other, of="mean", above=-0.5, below=0.5, bounds=(0, 20), paired=True)
         infer(a, b, c, d, paired=True)  # no limit: do the differences differ?
 
     Args:
@@ -367,7 +366,6 @@ def infer(
         of: see `Estimand`, as the other arguments.
         above: the claimed lower limit.
         below: the claimed upper limit.
-        margin: short for above = −margin, below = margin.
         bounds: the bounds of the measure.
         paired: whether run i of all groups shares a seed.
         level: the level of each one-sided test of the verdict, which is not corrected for other
@@ -377,10 +375,6 @@ def infer(
         ValueError: for a wrong number of groups, pairs of different length, a run outside the
             bounds, a share that is neither 0 nor 1, an infinite number, or invalid limits.
     """
-    if margin is not None:
-        if not 0 < margin < math.inf:
-            raise ValueError(f"the margin must be positive and finite, not {margin}")
-        above, below = -margin, margin
     return infer_of(Estimand(of, len(groups), above, below, bounds, paired), *groups, level=level)
 
 

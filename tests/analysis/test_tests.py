@@ -157,12 +157,13 @@ def test_pairs_are_compared_by_their_differences() -> None:
     assert (found.verdict, found.p_for, found.n, found.missing) == ("agrees", 1 / 64, (6, 6), 1)
     assert (found.estimate, found.low, found.high) == (-1, -1.5, -1)
     assert found.effect_name == "Cliff's delta within pairs"
-    within = infer(a, b, margin=2, paired=True)
+    within = infer(a, b, above=-2, below=2, paired=True)
     assert (within.verdict, within.p_for) == ("agrees", 1 / 64)
     assert within.effect == -0.5
-    wide = infer(a, b, margin=0.5, paired=True)
+    wide = infer(a, b, above=-0.5, below=0.5, paired=True)
     assert (wide.verdict, wide.p_against) == ("inconclusive", 2 / 64)  # two sides may be left
-    assert infer([*a[:6], 8], [*b[:6], 9], margin=0.5, paired=True).verdict == "disagrees"
+    far = infer([*a[:6], 8], [*b[:6], 9], above=-0.5, below=0.5, paired=True)
+    assert far.verdict == "disagrees"
 
 
 def test_independent_groups_by_hand() -> None:
@@ -196,7 +197,7 @@ def test_equal_effects_with_and_without_a_margin() -> None:
     assert (found.verdict, found.p_for, found.estimate) == ("effects differ", 2 / 64, 3.5)
     alike = infer(a, b, a, b, paired=True)
     assert (alike.verdict, alike.p_for) == ("no difference detected", 1)
-    with_margin = infer(a, b, a, b, paired=True, margin=0.5)
+    with_margin = infer(a, b, a, b, paired=True, above=-0.5, below=0.5)
     assert with_margin.verdict == "agrees"
 
 
@@ -270,7 +271,6 @@ def test_the_runs_for_a_share_by_the_binomial_distribution() -> None:
         (([math.inf],), {}, "finite"),
         (([1],), {"above": math.inf}, "every limit must be finite"),
         (([1],), {"above": 2, "below": 1}, "above < below"),
-        (([1], [2]), {"margin": 0}, "the margin must be positive"),
         (([1], [2, 3]), {"paired": True}, "groups of equal size, not 1 and 2"),
     ],
 )
