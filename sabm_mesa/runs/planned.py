@@ -184,7 +184,6 @@ def run_missing(
     connection: Connection | None = None,
     *,
     watch: Watch = lambda _: None,
-    counted: bool = False,
 ) -> int:
     """Run the missing plans: all at the same time, within one budget.
 
@@ -194,7 +193,6 @@ def run_missing(
     Args:
         plans: recording → its plans.
         connection: how language models are reached; its budget also counts the recorded costs.
-        counted: whether the budget counts the recorded costs already.
 
     Returns:
         The number of runs that were played or continued now.
@@ -212,7 +210,7 @@ def run_missing(
     plans_left = [spec for left in todo.values() for spec in left]
     given = [[spec.parameters, spec.fork and spec.fork.changes] for spec in plans_left]
     connection = connection.for_recorded(endpoints_in(given))
-    if connection.budget is not None and not counted:
+    if connection.budget is not None:
         for path in plans:
             connection.budget.spent.add(spent_in(path, connection.prices))
     with ExitStack() as stack:

@@ -290,18 +290,17 @@ def _finish(
             )  # fmt: skip
         finally:
             merge(path, [spec.digest for spec in [*free, *paid]], connection.as_recorded())
-            if connection.budget is not None:
-                connection.budget.spent.add(spent_in(path, connection.prices))
         if missing(specs, path):
             try:
                 run_missing(
                     {path: specs},
                     connection,
                     watch=lambda now: watch(total - sum(model.running for model in now), total),
-                    counted=True,
                 )
             finally:  # a run that failed or was stopped has ended, and is not done
                 watch(total - len(missing(specs, path)), total)
+        elif connection.budget is not None:
+            connection.budget.spent.add(spent_in(path, connection.prices))
     return ran
 
 
