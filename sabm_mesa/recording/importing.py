@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from sabm_mesa.errors import UsageError, one_line
-from sabm_mesa.recording.store import open_for_reading
+from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.writing import Recording
 
 if TYPE_CHECKING:
@@ -35,10 +35,6 @@ HEADER = 2
 """The number of the line of a file in which the first row is."""
 WIDE, JOINED = "|", "+"
 EXAMPLES = 3
-_ASKS = """
-SELECT run AS number, agent, valid, reason FROM answers WHERE name IN (?, ?) AND final
-ORDER BY run, agent, round, call
-"""
 UNNAMED = "data"
 
 
@@ -222,21 +218,25 @@ def _decisions(
         raise UsageError("The table has no row.")
     if DECISION not in named and DECISION not in table:
         raise UsageError(_no_column(table, DECISION))
-    n = len(_several(table, named.get(DECISION, DECISION)))
+    n = len(_names(table, named.get(DECISION, DECISION)))
     indexed = table.index.min() >= HEADER  # of `read_table`
-    parts = [pd.DataFrame({"line": table.index if indexed else range(HEADER, len(table) + HEADER)})
-             for _ in range(n)]  # fmt: skip
+    lines = table.index if indexed else range(HEADER, len(table) + HEADER)
+    parts = [pd.DataFrame({"line": lines}) for _ in range(n)]
     for field in dict.fromkeys([*FIELDS, *named]):
-        if field in named or field in table:
-            texts = _several(table, named.get(field, field), n)
-        elif field == PLAYER and n == 1:
-            numbers = parts[0].groupby([RUN, ROUND]).cumcount() + 1
-            texts = [numbers.map(str).tolist()]
-        else:
-            defaults = {PLAYER: [str(k + 1) for k in range(n)], MIND: [UNNAMED] * n}
-            texts = [[text] * len(table) for text in defaults.get(field, ["0"] * n)]
-        for part, column in zip(parts, texts, strict=True):
-            part[field] = column
+        given = field in named or field in table
+        names = _names(table, named.get(field, field)) if given else [""]
+        if len(names) not in {1, n}:
+            raise UsageError(
+                f"{named[field]} names {len(names)} columns, and there are {n} columns of "
+                "decisions."
+            )
+        for k, part in enumerate(parts):
+            if given:
+                part[field] = _texts(table, names[k % len(names)])
+            elif field == PLAYER and n == 1:
+                part[field] = (part.groupby([RUN, ROUND]).cumcount() + 1).map(str)
+            else:
+                part[field] = {PLAYER: str(k + 1), MIND: UNNAMED}.get(field, "0")
     rows = pd.concat(parts).sort_values("line", kind="stable", ignore_index=True)
     rounds = rows[ROUND].map(_number)
     if rounds.isna().any():
@@ -315,13 +315,11 @@ def _removed_on_failure(path: Path) -> Iterator[None]:
 
 def _refused(path: str | Path, rows: pd.DataFrame) -> pd.DataFrame:
     """The decisions of the table that are invalid, with the ``reason`` of each."""
-    with open_for_reading(path, check=False) as connection:
-        asks = pd.DataFrame(
-            connection.execute(_ASKS, DECIDES).fetchall(),
-            columns=["number", "agent", "valid", "reason"],
-        )
+    decisions = Recorded(path).decisions().sort_values(["run", "agent", "round", "call"])
+    asks = decisions[decisions["name"].isin(DECIDES) & decisions["final"]]
+    asks = asks[["run", "agent", "valid", "reason"]].rename(columns={"run": "number"})
     asks["turn"] = asks.groupby(["number", "agent"]).cumcount()
-    return asks[asks["valid"] == 0].merge(rows, on=["number", "agent", "turn"])
+    return asks[~asks["valid"]].merge(rows, on=["number", "agent", "turn"])
 
 
 def _problems(refused: pd.DataFrame) -> list[str]:
@@ -342,24 +340,19 @@ def _problems(refused: pd.DataFrame) -> list[str]:
     return lines
 
 
-def _several(table: pd.DataFrame, columns: str, n: int | None = None) -> list[list[str]]:
-    """The texts of the columns of several players of one row, each of one or of joined columns."""
-    names = [columns] if columns in table.columns else columns.split(WIDE)
-    if n is not None and len(names) == 1:
-        names = names * n
-    if n is not None and len(names) != n:
-        raise UsageError(
-            f"{columns} names {len(names)} columns, and there are {n} columns of decisions."
-        )
-    several = []
-    for name in names:
-        joined = [name] if name in table.columns else name.split(JOINED)
-        for part in joined:
-            if part not in table.columns:
-                raise UsageError(_no_column(table, part))
-        texts = ([_text(value) for value in table[part]] for part in joined)
-        several.append([" ".join(row) for row in zip(*texts, strict=True)])
-    return several
+def _names(table: pd.DataFrame, columns: str) -> list[str]:
+    """The columns of several players of one row, or one for all of them."""
+    return [columns] if columns in table.columns else columns.split(WIDE)
+
+
+def _texts(table: pd.DataFrame, columns: str) -> list[str]:
+    """The texts of a column, or of joined columns."""
+    joined = [columns] if columns in table.columns else columns.split(JOINED)
+    for column in joined:
+        if column not in table.columns:
+            raise UsageError(_no_column(table, column))
+    rows = zip(*(table[column] for column in joined), strict=True)
+    return [" ".join(map(_text, row)) for row in rows]
 
 
 def _no_column(table: pd.DataFrame, name: str, option: str = "--map FIELD=COLUMN") -> str:
