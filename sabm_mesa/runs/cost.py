@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -179,7 +179,7 @@ class StubMind(Mind):
         thoughts: the maximum number of tokens of its thoughts.
         unasked: whether it thinks by default.
         longer: the factor by which a text can be longer than here.
-        phases: (question, phase) → asks.
+        phases: question → the phases in which it was asked.
     """
 
     instant, paid = True, False
@@ -194,7 +194,7 @@ class StubMind(Mind):
         self.asked: dict[str, list[tuple[float, ...]]] = defaultdict(list)
         self.specs: dict[str, set[AnswerSpec]] = defaultdict(set)
         self.lengths: dict[str, list[int]] = defaultdict(list)
-        self.phases: Counter[tuple[str, str]] = Counter()
+        self.phases: dict[str, set[str]] = defaultdict(set)
         self._model: SmartModel | None = None
         self._minds: dict[int, Mind | None] = {}
 
@@ -221,7 +221,7 @@ class StubMind(Mind):
             chars = (_n_chars(prompt), prompt.count(WORD.strip()) * len(WORD))
         self.asked[ask.name].append((ask.key.round, ask.key.agent, *chars))
         self.specs[ask.name].add(ask.spec)
-        self.phases[ask.name, ask.key.phase] += 1
+        self.phases[ask.name].add(ask.key.phase)
         mind = None if ask.name == SUMMARISE else self._mind_of(ask.key.agent)
         decided: object = ask.spec.example(ask.rng) if mind is None else await mind.answer(ask)
         if isinstance(ask.spec, Number | Choice):
@@ -330,8 +330,7 @@ def estimate(
     for stub in stubs:
         price = table.at(stub.url).of(stub.language_model)
         for question, rows in stub.asked.items():
-            its_phases = {phase for name, phase in stub.phases if name == question}
-            most = _most_asks(model, its_phases, np.array(rows))
+            most = _most_asks(model, stub.phases[question], np.array(rows))
             asks, chars = _counted(np.array(rows), model, longer, most) * [[runs], [1]]
             parts = _assumed(asks, chars, stub, question, model)
             usd = _dollars(price, parts) if price else [math.nan] * 3
@@ -344,7 +343,7 @@ def estimate(
         n_rounds=model.n_rounds,
         minds=model.minds_in_use(),
         lines=lines,
-        notes=_notes(model, stubs, table) if lines else [],
+        notes=_notes(model, stubs, table, lines) if lines else [],
         questions_per_round=sum(len(rows) for stub in stubs for rows in stub.asked.values())
         / max(model.round + 1, 1),
     )
@@ -390,16 +389,6 @@ def _most_asks(model: SmartModel, phases: Collection[str], rows: Array) -> float
             turns = 1 if phase.order == SIMULTANEOUS else phase.turns
             most += agents * phase.at_most * turns
     return most
-
-
-def _unbounded(model: SmartModel, stubs: Sequence[StubMind]) -> list[str]:
-    """The phases with paid questions whose number has no upper bound."""
-    asked = {phase for stub in stubs for _, phase in stub.phases}
-    return [
-        phase.name
-        for phase in model.phases
-        if phase.name in asked and isgeneratorfunction(phase.order) and phase.most_turns is None
-    ]
 
 
 def _counted(rows: Array, model: SmartModel, longer: float, most_asks: float) -> Array:
@@ -555,6 +544,7 @@ def _notes(
     model: SmartModel,
     stubs: Sequence[StubMind],
     table: PriceTable,
+    lines: Sequence[Line],
 ) -> list[str]:
     assumed = (
         "Assumed: 2.5 to 5 characters a token; texts from one word to the longest that is kept; up "
@@ -565,7 +555,9 @@ def _notes(
         notes.append(f"Agents are born: there may be {GROWTH:g} times as many asks, or as few.")
     notes += [
         f"{name} has no upper bound: each decision says who is asked next."
-        for name in _unbounded(model, stubs)
+        for name in dict.fromkeys(
+            line.question for line in lines if math.isnan(line.cost.asks.high)
+        )
     ]
     if model.running:
         n, most = model.round + 1, model.n_rounds
