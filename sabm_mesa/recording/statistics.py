@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -46,27 +47,15 @@ def paid_for(path: str | Path, runs: Sequence[int]) -> Usage:
     )
 
 
-class Lost(NamedTuple):
-    """A sent request whose answer was lost, with its highest possible cost.
-
-    Attributes:
-        model: the name of the language model.
-        prompt_tokens: the maximum number of tokens sent.
-        completion_tokens: the maximum number of tokens received.
-        cost_usd: the highest possible cost in dollars; None when the price was unknown.
-    """
-
-    model: str
-    prompt_tokens: int
-    completion_tokens: int
-    cost_usd: float | None
-
-
-def lost_answers(path: str | Path, runs: Sequence[int]) -> list[Lost]:
+def lost_answers(path: str | Path, runs: Sequence[int]) -> list[tuple[str, Usage]]:
     """The lost answers of runs and of all runs started with them.
 
     An answer is lost when its process died, or when it did not arrive in time. A pending answer is
     not lost.
+
+    Returns:
+        The name of the language model, and the most that the answer can have cost; NaN dollars when
+        the price was unknown.
 
     Raises:
         RecordingError: when it cannot be read.
@@ -79,7 +68,19 @@ def lost_answers(path: str | Path, runs: Sequence[int]) -> list[Lost]:
         ).fetchall()
     sessions = {session for session, *_ in rows}
     under_way = {uid for uid in sessions if session_is_open(Path(path), uid)}
-    return [Lost(*row) for session, *row in rows if session not in under_way]
+    return [
+        (
+            model,
+            Usage(
+                asks=1,
+                prompt_tokens=sent,
+                completion_tokens=received,
+                cost_usd=math.nan if usd is None else usd,
+            ),
+        )
+        for session, model, sent, received, usd in rows
+        if session not in under_way
+    ]
 
 
 def answers_in(path: str | Path) -> int | None:

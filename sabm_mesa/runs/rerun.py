@@ -305,18 +305,11 @@ def lost_before(recorded: Sequence[RecordedRun], prices: str | Path | None) -> U
         RecordingError: when it cannot be read.
     """
     most, table = Usage(), PriceTable(prices)
-    for lost in lost_answers(recorded[0].path, [run.run for run in recorded]):
-        usd, price = lost.cost_usd, table.of(lost.model)
-        if usd is None and price is not None:
-            usd = price.most(lost.prompt_tokens, lost.completion_tokens)
-        most.add(
-            Usage(
-                asks=1,
-                prompt_tokens=lost.prompt_tokens,
-                completion_tokens=lost.completion_tokens,
-                cost_usd=math.nan if usd is None else usd,
-            )
-        )
+    for model, lost in lost_answers(recorded[0].path, [run.run for run in recorded]):
+        price = table.of(model)
+        if math.isnan(lost.cost_usd) and price is not None:
+            lost.cost_usd = price.most(lost.prompt_tokens, lost.completion_tokens)
+        most.add(lost)
     return most
 
 
