@@ -57,9 +57,9 @@ from sabm_mesa.minds.specs import CLASSICAL, objects_by_spec
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.collector import COLUMNS_OF_ASKS, RoundCollector
 from sabm_mesa.models.entries import round_rows
-from sabm_mesa.recording import RecordedRun, Recording, load_runs
+from sabm_mesa.recording import Recording, load_runs
 from sabm_mesa.recording.replaying import ReplayRecorder
-from sabm_mesa.runs.rerun import spent_before
+from sabm_mesa.runs.rerun import claimed, with_spent
 
 Question = tuple[mesa.Agent, str, AnswerSpec, Mapping[str, Any]]
 """A plain agent, the name of its question, the legal answers, and the facts."""
@@ -592,7 +592,9 @@ class Minds:
             recorded = _last_run(Path(replay), kind, seed)
             recording = ReplayRecorder(recorded, minds=objects_by_spec(minds))
         elif resume and (left := _last_run(Path(str(record)), kind, seed, unfinished=True)):
-            opened, recording, connection = _continued(left, connection, minds)
+            connection = with_spent(connection, [left]).for_recorded()
+            opened = Recording(left.path)
+            (recording,) = claimed(opened, [left], connection, objects_by_spec(minds)).values()
         settings |= {
             "minds": minds, "rng": seed, "n_rounds": UNENDING, "recording": recording,
             "connection": connection,
@@ -867,21 +869,6 @@ def _last_run(
             "with that seed (rng=…), or name another file."
         )
     return runs[-1]
-
-
-def _continued(
-    run: RecordedRun, connection: Connection, minds: Any
-) -> tuple[Recording, ReplayRecorder, Connection]:
-    """The recording and the recorder that continue an unfinished run, and the remaining caps."""
-    if connection.budget is not None:
-        spent = spent_before([run], connection.prices)
-        connection = replace(connection, budget=connection.budget.after(spent))
-    connection = connection.for_recorded()
-    opened = Recording(run.path)
-    recorders = opened.claim([run.run], connection.as_recorded())
-    (now,) = load_runs(run.path, [run.run])
-    own = objects_by_spec(minds)
-    return opened, ReplayRecorder(now, recorders[run.run], live=True, minds=own), connection
 
 
 def _seed_of(model: mesa.Model) -> int | list[int]:

@@ -35,7 +35,7 @@ from sabm_mesa.minds.specs import (
 from sabm_mesa.models import registry
 from sabm_mesa.models.base import OF_PROMPTS, SmartModel
 from sabm_mesa.models.entries import file_version
-from sabm_mesa.recording import RecordedRun, Recording, RunRecorder, load_runs
+from sabm_mesa.recording import RecordedRun, Recording, load_runs
 from sabm_mesa.recording.replaying import ReplayRecorder
 from sabm_mesa.recording.statistics import lost_answers, paid_for
 from sabm_mesa.runs.run import Runs, Watch, run_models
@@ -239,16 +239,40 @@ def resume_models(
     connection = connection.for_recorded()
     left = [run for run in recorded if not run.finished]
     for run in left:  # what cannot go on, for want of a key say, is left as it is
-        _live(run, None, minds, scenario, connection)
-    recorders = opened.claim([run.run for run in left], connection.as_recorded())
-    # Read again: until the claim another process may have written them.
-    now = {run.run: run for run in load_runs(opened.path, recorders)}
+        recorder = ReplayRecorder(run, live=True, minds=minds)
+        rebuild(class_of(run, scenario), recorder, connection=connection)
+    going_on = claimed(opened, left, connection, minds)
     return [
-        _live(now[run.run], recorders[run.run], minds, scenario, connection)
-        if run.run in recorders
+        rebuild(class_of(run, scenario), going_on[run.run], connection=connection)
+        if run.run in going_on
         else rebuild(class_of(run, scenario), ReplayRecorder(run, minds=minds))
         for run in recorded
     ]
+
+
+def claimed(
+    opened: Recording,
+    recorded: Sequence[RecordedRun],
+    connection: Connection,
+    minds: OwnMinds | None,
+) -> dict[int, ReplayRecorder]:
+    """The number of each interrupted run → its recorder, which repeats and continues it.
+
+    Raises:
+        RecordingError: when a run is in use, or the recording cannot be written.
+    """
+    recorders = opened.claim([run.run for run in recorded], connection.as_recorded())
+    # Read again: until the claim another process may have written them.
+    now = load_runs(opened.path, recorders)
+    return {r.run: ReplayRecorder(r, recorders[r.run], live=True, minds=minds) for r in now}
+
+
+def with_spent(connection: Connection, recorded: Sequence[RecordedRun]) -> Connection:
+    """The connection with a budget of which recorded runs have spent a part."""
+    if connection.budget is None or not recorded:
+        return connection
+    spent = spent_before(recorded, connection.prices)
+    return replace(connection, budget=connection.budget.after(spent))
 
 
 def rebuild(model: type[M], recorder: ReplayRecorder, **services: Any) -> M:
@@ -366,9 +390,7 @@ def _continue(
     """Continue runs of one scenario, with a budget that counts the cost of some runs so far."""
     if connection is None:
         connection = Connection.of_recorded(recorded[0].connection)
-    if connection.budget is not None and counted:
-        spent = spent_before(counted, connection.prices)
-        connection = replace(connection, budget=connection.budget.after(spent))
+    connection = with_spent(connection, counted)
     models = resume_models(opened, recorded, connection, minds=minds, scenario=scenario)
     return run_models(models, watch=watch)
 
@@ -388,17 +410,6 @@ def _check_same_kind(recorded: Sequence[RecordedRun]) -> None:
             f"The named runs of {recorded[0].path} have different scenarios: fork those of one "
             "scenario at a time (--run)."
         )
-
-
-def _live(
-    run: RecordedRun,
-    recorder: RunRecorder | None,
-    minds: OwnMinds | None,
-    scenario: type[SmartModel] | None,
-    connection: Connection,
-) -> SmartModel:
-    going_on = ReplayRecorder(run, recorder, live=True, minds=minds)
-    return rebuild(class_of(run, scenario), going_on, connection=connection)
 
 
 # Forking.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +17,7 @@ from sabm_mesa.llm.endpoints import endpoints_of_server
 from sabm_mesa.minds.specs import check_forms, endpoints_in, is_local
 from sabm_mesa.recording import Recording
 from sabm_mesa.runs.cost import with_context
-from sabm_mesa.runs.rerun import resume_models, spent_before, to_resume
+from sabm_mesa.runs.rerun import resume_models, to_resume, with_spent
 from sabm_mesa.runs.try_model import probe_minds, try_model
 from sabm_mesa.visualization.labels import FREE, error_line, noun_of, who_decides, who_would_decide
 from sabm_mesa.visualization.run_controller import PACE_S, RunController
@@ -337,9 +336,7 @@ class PageState:
         opened = Recording(path)
         try:
             source = to_resume(path)
-            if connection.budget is not None:
-                spent = spent_before(source, connection.prices)
-                connection = replace(connection, budget=connection.budget.after(spent))
+            connection = with_spent(connection, source)
             (model,) = resume_models(opened, source, connection, scenario=self.scenario)
         except BaseException:
             opened.close()
