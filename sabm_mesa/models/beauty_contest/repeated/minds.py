@@ -36,8 +36,8 @@ HIGHER_STEPS = 3
 """Maximum number of steps beyond step 3 (our choice; the data have no limit)."""
 REPLIES = MappingProxyType(
     {
-        "replies": "a player picks about p to the power of its steps times the last mean, so that "
-        "picks fall where p is below 1, and stay without steps",
+        "replies": "each step of a player multiplies the last mean by about p, and picks fall if p "
+        "is below 1",
         "steps": "steps are drawn with a mean of 1.5, so that one and two are frequent, and more "
         "than three are rare",
     }
