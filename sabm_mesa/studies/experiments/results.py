@@ -297,10 +297,10 @@ def _stand_in(claim: Claim, plan: Plan) -> str:
     for name in plan.experiment.conditions_of(claim):
         published, minds = plan.experiment.condition(name).minds, plan.minds[name]
         if "llm:" in published and not all(map(language_model, specs_of(minds))):
-            here.setdefault(described(minds), {})[published.replace("llm:", "")] = None
+            here.setdefault(described(minds), {})[published] = None
     return ", and ".join(
         f"{minds} minds stand in for {' and '.join(names)}" for minds, names in here.items()
-    )
+    ).replace("llm:", "")
 
 
 def _another(claim: Claim, plan: Plan) -> str:
