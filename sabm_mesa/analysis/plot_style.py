@@ -205,6 +205,20 @@ def integer_ticks(axis: Axis, values: Sequence[int] = (), *, most: int = 10) -> 
         axis.set_major_locator(MaxNLocator(nbins=most, integer=True, steps=[1, 2, 5, 10]))
 
 
+def round_numbers(low: float, high: float, *, whole: bool = False) -> list[float]:
+    """Ticks at round numbers, the first and the last of which enclose a range.
+
+    Args:
+        low: the lower end of the range.
+        high: the upper end.
+        whole: whether they are whole numbers.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    locator = MaxNLocator(nbins=7 if whole else 4, steps=[1, 2, 5, 10], integer=whole)
+    return [float(f"{tick:.9g}") for tick in locator.tick_values(low, high)]
+
+
 def round_ticks(axis: Axis, rounds: Sequence[int], given: int = 0) -> None:
     """Put ticks at rounds, as `integer_ticks` does, with round numbers from 1.
 

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import pandas as pd
 from markupsafe import Markup
 
+from sabm_mesa.analysis.plot_style import round_numbers
 from sabm_mesa.core.phrases import (
     ENGLISH,
     Amount,
@@ -56,7 +57,7 @@ MOST_BARS = 24
 MOST_RANKED = 10
 """The most people on the slide of the ranking."""
 YOU = "<!-- you -->"
-WIDTH, HEIGHT = 440, 260
+WIDTH, HEIGHT, BESIDE = 360, 250, 240
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 24, 46
 HALO = ' paint-order="stroke" stroke="var(--sabm-card)" stroke-width="4" stroke-linejoin="round"'
 """Attributes of text over a picture."""
@@ -581,7 +582,7 @@ def _earned(games: Sequence[Game]) -> Slide:
     if table.empty:
         return Slide(title, words, "")
     low, high = float(table["score"].min()), float(table["score"].max())
-    high = high if high > low else low + 1
+    low, *_, high = round_numbers(low, high if high > low else low + 1)
     people = table.loc[table["mind"] == HUMAN, "score"]
     colours = _colours(games, _declared(games[0]))
     series = [Distribution(Phrase("slides.class_people"), _steps(people, low, high), filled=True)]
@@ -589,7 +590,7 @@ def _earned(games: Sequence[Game]) -> Slide:
         Distribution(_in_class(str(mind)), _steps(own, low, high), colours[str(mind)])
         for mind, own in table[table["mind"] != HUMAN].groupby("mind")["score"]
     ]
-    drawing = _histogram(series, low, high, {}, label)
+    drawing = _histogram(series, low, high, {}, label, alone=True)
     return Slide(title, words, Drawing(lambda language: drawing.in_(language).replace(YOU, "")))
 
 
@@ -662,7 +663,7 @@ def _compared(games: Sequence[Game], declared: Debrief, round_: int) -> Drawing:
             steps = _from_bins(bins, low, high)
             series.append(Distribution(_described(name), steps, colours[name]))
     theory = declared.theory(model, _mean_before(data, round_))
-    return _histogram(series, low, high, theory, declared.label)
+    return _histogram(series, low, high, theory, declared.label, alone=False)
 
 
 def _in_class(mind: str) -> Phrase:
@@ -711,15 +712,17 @@ def _from_bins(bins: Sequence[Step], low: float, high: float) -> list[Step]:
 
 def _histogram(
     series: Sequence[Distribution], low: float, high: float, theory: Mapping[str, float],
-    label: str,
+    label: str, *, alone: bool,
 ) -> Drawing:  # fmt: skip
     """Distributions of values, with `YOU` where the own value is marked."""
-    return Drawing(lambda language: _histogram_in(language, series, low, high, theory, label))
+    return Drawing(
+        lambda language: _histogram_in(language, series, low, high, theory, label, alone=alone)
+    )
 
 
 def _histogram_in(
     language: str, series: Sequence[Distribution], low: float, high: float,
-    theory: Mapping[str, float], label: str,
+    theory: Mapping[str, float], label: str, *, alone: bool,
 ) -> str:  # fmt: skip
     say = partial(translated, language=language)
     share = say(Phrase("slides.share"))
@@ -747,7 +750,8 @@ def _histogram_in(
             )
     parts += _theory(say, theory, low, high)
     parts.append(YOU)
-    return _svg(parts, legend, f"{say(label)}: {', '.join(name for name, _, _ in legend)}")
+    words = f"{say(label)}: {', '.join(name for name, _, _ in legend)}"
+    return _svg(parts, legend, words, alone=alone)
 
 
 def _you(mine: float, low: float, high: float, language: str) -> str:
@@ -768,7 +772,7 @@ def _lines_in(
     values = [float(v) for line in lines.values() for v in line] + [
         float(v) for v in theory.values()
     ]
-    low, high = min([*values, 0.0]), max([*values, 1e-9])
+    low, *_, high = round_numbers(min([*values, 0.0]), max([*values, 1e-9]))
     first = counting(model)[1]
     begin = first + model.given_rounds
     last = max(
@@ -807,7 +811,7 @@ def _lines_in(
             f'stroke-dasharray="6 5"/><text x="{WIDTH - RIGHT}" y="{label_y:.1f}" '
             f'text-anchor="end"{HALO}>{escape(say(name))}</text>'
         )
-    return _svg(parts, legend, say(label))
+    return _svg(parts, legend, say(label), alone=True)
 
 
 def _theory(
@@ -831,19 +835,20 @@ def _axes(
     """The axes with their numbers, and their titles: of the x-axis, and of the y-axis."""
     x, y = titles
     base = HEIGHT - BOTTOM
-    middle = (low + high) / 2
-    at = {low: "start", middle: "middle", high: "end"}
-    if all(isinstance(end, int) for end in (low, high)) and not middle.is_integer():
-        del at[middle]  # no round is between two rounds
+    anchors = {low: "start", high: "end"}
+    across = [v for v in round_numbers(low, high, whole=isinstance(low, int)) if low <= v <= high]
     ticks = "".join(
-        f'<text x="{_x(v, low, high):.1f}" y="{base + 16}" text-anchor="{anchor}" '
-        f'fill="var(--sabm-soft)">{_tick(language, float(v))}</text>'
-        for v, anchor in at.items()
+        f'<text x="{_x(v, low, high):.1f}" y="{base + 16}" '
+        f'text-anchor="{anchors.get(v, "middle")}" '
+        f'fill="var(--sabm-soft)">{_tick(language, v)}</text>'
+        for v in across
     )
+    room = (top - bottom) / 10  # of a number below that at the upper end
+    upwards = [v for v in round_numbers(bottom, top) if bottom <= v < top - room]
     up = "".join(
         f'<text x="{LEFT - 6}" y="{_y(v, bottom, top) + 4:.1f}" text-anchor="end" '
-        f'fill="var(--sabm-soft)">{_tick(language, float(v))}</text>'
-        for v in (bottom, top)
+        f'fill="var(--sabm-soft)">{_tick(language, v)}</text>'
+        for v in [*upwards, top]
     )
     return (
         f'<path d="M{LEFT} {TOP}V{base}H{WIDTH - RIGHT}" fill="none" stroke="currentColor"/>'
@@ -857,28 +862,34 @@ def _tick(language: str, value: float) -> str:
     return number_in(language, float(f"{value:.3g}"))
 
 
-def _svg(parts: Sequence[str], names: Sequence[tuple[str, bool, str]], title: str) -> str:
-    """A picture with its legend: the name, whether it is filled, and the colour of each."""
+def _svg(
+    parts: Sequence[str], names: Sequence[tuple[str, bool, str]], title: str, *, alone: bool
+) -> str:
+    """A picture with its legend: the name, whether it is filled, and the colour of each.
+
+    The legend is below, or beside a picture that is alone on its slide.
+    """
     legend = []
+    x, top, room = (WIDTH + 8, TOP + 10, BESIDE - 34) if alone else (8, HEIGHT + 14, WIDTH - 34)
     for place, (name, filled, colour) in enumerate(names):
-        y = HEIGHT + 14 + 20 * place
+        y = top + 20 * place
         legend.append(
-            f'<rect x="{LEFT}" y="{y - 10}" width="18" height="{10 if filled else 4}" '
-            f'fill="{colour}"/><text x="{LEFT + 26}" y="{y}"{_fit(name)}>{escape(name)}</text>'
+            f'<rect x="{x}" y="{y - 10}" width="18" height="{10 if filled else 4}" '
+            f'fill="{colour}"/><text x="{x + 26}" y="{y}"{_fit(name, room)}>{escape(name)}</text>'
         )
-    height = HEIGHT + 20 * len(names) + 4
+    width, height = (WIDTH + BESIDE, HEIGHT) if alone else (WIDTH, HEIGHT + 20 * len(names) + 4)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="{escape(title, quote=True)}" font-size="14" font-family="sans-serif" '
         f'fill="currentColor">{"".join(parts)}{"".join(legend)}</svg>'
     )
 
 
-def _fit(name: str) -> str:
+def _fit(name: str, room: int) -> str:
     """The attribute that makes a long name fit."""
     wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in name)
-    small = len(name) + wide > 48
-    return f' textLength="{WIDTH - LEFT - 30}" lengthAdjust="spacingAndGlyphs"' if small else ""
+    small = 7 * (len(name) + wide) > room
+    return f' textLength="{room}" lengthAdjust="spacingAndGlyphs"' if small else ""
 
 
 def _x(value: float, low: float, high: float) -> float:
