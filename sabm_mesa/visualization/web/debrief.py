@@ -56,6 +56,8 @@ MOST_BARS = 24
 """The most bars of a slide of the votes."""
 MOST_RANKED = 10
 """The most people on the slide of the ranking."""
+LONGEST_THOUGHT = 100
+"""The most characters of a thought on a slide; the recording has all of them."""
 YOU = "<!-- you -->"
 WIDTH, HEIGHT, BESIDE = 360, 250, 240
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 24, 46
@@ -257,7 +259,8 @@ def _thoughts(games: Sequence[Game]) -> list[Phrase]:
         lines += [
             Phrase(
                 "slides.thought_in", name=name_of(game.model, int(agent)),
-                round=round_of(game.model, int(round_)), words=words,
+                round=round_of(game.model, int(round_)),
+                words=words if len(words) <= LONGEST_THOUGHT else f"{words[:LONGEST_THOUGHT]} …",
             )
             for agent, round_, words in zip(
                 said["agent"], said["round"], said["reasoning"], strict=True
