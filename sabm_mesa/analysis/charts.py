@@ -28,6 +28,8 @@ GOLDEN = (5**0.5 - 1) / 2
 ASIDE = 0.3
 """Maximum horizontal offset of a dot from its round, so that equal values do not overlap."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+MARGIN = 0.02
+"""Space above a given end of the y axis, as a share of its length."""
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1.5, 1)))
 """Markers of short lines of agents, and dashes of long ones, so that equal lines can be seen."""
 BESIDE, SPREAD = 0.09, 0.4
@@ -451,8 +453,9 @@ def _paint(ax: Axes, chart: Chart, thick: float = 1.0) -> list[int]:
         strength = FAINT if series.look == "faint" else 1.0
         if series.kind == "bars":
             below = [bottom.get(x, 0.0) for x in xs]
+            wide = 1.0 if chart.x and not chart.names else 0.8  # a histogram has no gaps
             ax.bar(
-                xs, ys, 0.8, below, color=series.colour, label=series.label, edgecolor=style.GREY,
+                xs, ys, wide, below, color=series.colour, label=series.label, edgecolor=style.GREY,
                 linewidth=0.5 if few else 0,
             )  # fmt: skip
             bottom |= {x: low + y for x, low, y in zip(xs, below, ys, strict=True)}
@@ -488,10 +491,10 @@ def _paint(ax: Axes, chart: Chart, thick: float = 1.0) -> list[int]:
     if chart.x and chart.last is not None:
         ax.set_xlim(-0.6, chart.last + 0.6)
     low, high = ax.get_ylim()
-    ax.set_ylim(
-        min(0.0, low) if chart.low is None else chart.low,
-        max(0.0, high) if chart.high is None else chart.high,
-    )
+    low = min(0.0, low) if chart.low is None else chart.low
+    # A little more than the highest value, so that no mark there is cut.
+    top = max(0.0, high) if chart.high is None else chart.high + MARGIN * (chart.high - low)
+    ax.set_ylim(low, top)
     return sorted({round(x) + chart.first for series in chart.series for x, _ in series.points})
 
 

@@ -89,7 +89,7 @@ def depth_by_round(agent_data: pd.DataFrame, of: str = "") -> Chart:
     for level, (label, colour) in CLASSES.items():
         is_class = agent_data["level"].isna() if level != level else agent_data["level"] == level
         shares = 100 * is_class.groupby(agent_data["round"]).mean()
-        if is_class.any() or not len(agent_data):
+        if label != UNREADABLE or is_class.any():
             series.append(Series(label, points_of(shares), "bars", colour))
     title = f"Depth of reasoning by round{f': {of}' if of else ''}"
     return Chart("depth", title, series, "Answers (%)", high=100)

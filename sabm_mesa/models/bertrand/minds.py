@@ -439,7 +439,7 @@ def _profits_at_random(market: Market) -> list[float]:
 
 
 CLASSICAL_MINDS: dict[str, Callable[[str], PricingRule]] = {
-    "default": BestResponse,
+    "default": WinContinueLoseReverse,
     "best_response": BestResponse,
     "win_continue_lose_reverse": WinContinueLoseReverse,
     "tit_for_tat": TitForTat,

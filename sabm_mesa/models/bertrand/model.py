@@ -126,8 +126,8 @@ class BertrandCompetition(SmartModel):
         demand: the demand system.
         initial_prices: one price for all firms, or a sequence with one a firm; None: the cost.
         condition: ``"baseline"``, ``"cooperative"``, ``"uncooperative"`` or ``"greedy"``.
-        minds: see `SmartModel`; classical minds are ``best_response`` (the default),
-            ``win_continue_lose_reverse``, ``tit_for_tat``, ``keeps_agreements``, ``cheats``,
+        minds: see `SmartModel`; classical minds are ``win_continue_lose_reverse`` (the
+            default), ``best_response``, ``tit_for_tat``, ``keeps_agreements``, ``cheats``,
             ``q_learning``, ``q_learning_fast``.
         n_firms: number of firms.
         phase_order: the phases of a round in their order, as a sequence or a text with commas.

@@ -33,7 +33,10 @@ BEST = "*"
 def charts(model: Any, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> list[Chart]:
     """The share or mean of each choice by round and over all rounds, and the payoffs."""
     predictions: Predictions = model.predictions
-    names = {name: column.label for name, column in predictions.columns.items()}
+    game = predictions.rules.title
+    names = {
+        name: column.label.removeprefix("Share of ") for name, column in predictions.columns.items()
+    }
     share = all(column.option for column in predictions.columns.values())
     unit = "Share of choices" if share else f"Choice ({model.currency})"
     values = {name: predictions.predicted(name) for name in names}
@@ -56,12 +59,12 @@ def charts(model: Any, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> li
     ]
     return [
         Chart(
-            "rounds", "Choices by round", lines(model_data, names), unit, marked,
+            "rounds", f"{game}: choices by round", lines(model_data, names), unit, marked,
             1.0 if share else None,
         ),
         Chart(
-            "payoffs", "Mean payoff by round", lines(model_data, {"payoff": "mean payoff"}),
-            f"Payoff ({model.currency})", earned,
+            "payoffs", f"{game}: mean payoff by round",
+            lines(model_data, {"payoff": "mean payoff"}), f"Payoff ({model.currency})", earned,
         ),
         *(
             _distribution(agent_data, predictions, part, f"choices_{i}" if i > 1 else "choices")
@@ -108,9 +111,9 @@ def _distribution(
     for who, shares in _people(predictions, part, values).items():
         series.append(Series(f"people: {who}", shares, "dots", style.BLACK))
     return Chart(
-        name, f"Choices over all rounds{_title(part)}", [one for one in series if one.points],
-        "Share of choices", high=1.0, last=max(len(names) - 1, 0), x="Choice",
-        names=[_words(one) for one in names],
+        name, f"{predictions.rules.title}: choices over all rounds{_title(part)}",
+        [one for one in series if one.points], "Share of choices", high=1.0,
+        last=max(len(names) - 1, 0), x="Choice", names=[_words(one) for one in names],
     )  # fmt: skip
 
 
@@ -153,7 +156,7 @@ def payoff_table(agent_data: pd.DataFrame, subtitle: str, predictions: Predictio
     rows, columns = (list(names) for names in rules.options)
     shares = _cells(agent_data, rows, columns)
     figure = style.new_figure(
-        "Payoffs and how often they came", subtitle,
+        "Payoffs and how often they came", f"{rules.title} · {subtitle}",
         height=1.5 + 0.62 * len(rows),
     )  # fmt: skip
     ax = figure.add_subplot()

@@ -43,7 +43,7 @@ def charts(model: PublicGoods, model_data: pd.DataFrame, agent_data: pd.DataFram
     shares = lines(model_data, {"efficiency": "efficiency", "zero_share": "gave nothing"})
     drawn = [
         Chart("contributions", "Contributions by round", given, "Dollars", high=top),
-        Chart("efficiency", "Efficiency and free riding by round", shares, "0 to 1", high=1),
+        Chart("efficiency", "Efficiency and free riding by round", shares, "Share", high=1),
         _classes(agent_data, top),
     ]
     if model.matching != "chain":

@@ -34,7 +34,9 @@ def test_best_responses_reach_the_other_equilibria() -> None:
         ({"n_firms": 4}, 4.4),
         ({"d": 1 / 150, "initial_prices": 3}, 2),
     ):
-        model = BertrandCompetition(n_rounds=150, communication=False, **given_)
+        model = BertrandCompetition(
+            n_rounds=150, communication=False, minds="classical:best_response", **given_
+        )
         model.run_model()
         assert model.price_1 == pytest.approx(nash, abs=5e-4)
         assert model.price_1 == pytest.approx(model.benchmarks.bertrand_price, abs=1e-6)
@@ -59,12 +61,14 @@ def prices_against(mind, other, **given):
     return model.model_frame()["price_1"].tolist()[1:]
 
 
-def test_the_default_mind_believes_words_until_they_prove_wrong() -> None:
+def test_the_best_response_believes_words_until_they_prove_wrong() -> None:
     """Best replies to 8, as was said; to 4, since 8 was not charged; to 9, since 8 was."""
     liar = rival(["I will charge 8."] * 2 + ["I will charge 9."], [4, 8, 8])
 
-    assert prices_against("classical", liar) == pytest.approx([6.5, 5.5, 6.75])
-    assert prices_against("classical", liar, communication=False) == pytest.approx([6, 5.5, 6.5])
+    assert prices_against("classical:best_response", liar) == pytest.approx([6.5, 5.5, 6.75])
+    assert prices_against("classical:best_response", liar, communication=False) == pytest.approx(
+        [6, 5.5, 6.5]
+    )
 
 
 def test_an_agreement_is_kept_until_it_is_broken_and_never_made_again() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -87,7 +88,9 @@ def figures(
         for part in (rounds[:middle], rounds[middle:])
         if part
     }
-    return {"network": draw_scenes(scenes, subtitle)}
+    title = "Who talks with whom: the wider a line, the more talks"
+    drawn = {name: replace(one, title=title, legend=()) for name, one in scenes.items()}
+    return {"network": draw_scenes(drawn, subtitle)}
 
 
 def scene(model: CocktailParty, people: pd.DataFrame | None, _numbers: Mapping[str, Any]) -> Scene:

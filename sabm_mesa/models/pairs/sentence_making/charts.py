@@ -21,7 +21,7 @@ def charts(
     spread = lines(model_data, {"variance": "variance"})
     return [
         Chart("valid", "Valid sentences by round", valid, "Share", high=1),
-        Chart("spread", "Variance of the sentence vectors by round", spread, "0 to 1", high=1),
+        Chart("spread", "Variance of the sentence vectors by round", spread, "Variance", high=1),
     ]
 
 

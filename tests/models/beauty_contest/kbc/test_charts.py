@@ -98,7 +98,8 @@ def test_depths_by_hand() -> None:
 
     found = {label: values_of(depth, label) for label in series_of(depth)}
     assert found == {
-        "deeper": [0, 50], "step 2": [0, 25], "step 1": [50, 0], "step 0": [25, 0],
+        "deeper": [0, 50], "step 3": [0, 0], "step 2": [0, 25], "step 1": [50, 0],
+        "step 0": [25, 0],
         "other side of the reference": [25, 0], UNREADABLE: [0, 25],
     }  # fmt: skip
 
