@@ -338,6 +338,8 @@
     return {
       number: question.number, element,
       focus() {
+        app.scrollTop = 0;
+        places.now.scrollIntoView({ block: "nearest" });
         if (stepping) figure.scrollIntoView({ block: "nearest" });
         if (!keyboard) return;
         const first = element.querySelector("[name^=answer]:checked") || element.querySelector("[name^=answer]");
@@ -472,6 +474,7 @@
       form = null;
       clock.hidden = true;
       places.form.replaceChildren();
+      app.scrollTop = 0;
     }
     if (form) form.update(state);
     part("rules", state.rule && !first ? { rule: state.rule, rules: question && question.rules } : question && question.rules ? { rules: question.rules } : null, (one) =>
