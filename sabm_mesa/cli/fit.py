@@ -55,7 +55,8 @@ def fit(
         watch=lambda what: say(f"Fitting {what} …", err=True),
     )  # fmt: skip
     file = folder / "fingerprint.json"
-    play = ["sabm", "run", scenario or study.scenario, "--minds", f"fitted:{file}"]
+    given = scenario or registry.given_as(study.scenario)
+    play = ["sabm", "run", given, "--minds", f"fitted:{file}"]
     report = replace(report_of(study), next_commands=[shlex.join(play)])
     make_folder(folder)
     write_file(file, readable_json(study.fingerprint.as_json()))

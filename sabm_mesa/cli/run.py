@@ -68,6 +68,6 @@ def run(
     deliver(done, out, recording.path, as_json=as_json)
     if (before := done.numbers[0]) and not as_json:
         say(
-            f"{recording.path} keeps its earlier runs ({before}); tables and plots are of this "
-            "command alone."
+            f"{recording.path} keeps its earlier runs ({before}); model.csv, agents.csv and the "
+            "plots named above are of this command alone."
         )

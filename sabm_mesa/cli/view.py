@@ -74,7 +74,7 @@ def view(
     def ready(address: str) -> None:
         say(f"The viewer is at {address} (end it with Ctrl-C).")
         if NETWORK.address:
-            say("Only this computer reaches it. Others reach games, walls and recordings alone:")
+            say("Only this computer reaches it. Others reach only games, walls and recordings:")
             say(f"Hosts open {NETWORK.address}/host?key={host_key()}")
             say(f"People join at {NETWORK.address}/join")
 

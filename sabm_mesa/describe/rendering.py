@@ -122,8 +122,8 @@ def _notes(description: Mapping[str, Any]) -> list[tuple[str, Any]]:
     protocol = "It follows the ODD protocol (Grimm et al. 2020)."
     if missing := [title.partition(" ")[0] for title in description["odd_missing"]]:
         protocol += (
-            f" Not written: {', '.join(missing)}. Write them into {description['odd_file']} beside "
-            "the prompts (see `sabm_mesa.describe.texts`)."
+            f" No text of yours in: {', '.join(missing)}. Write them into "
+            f"{description['odd_file']} beside the prompts (see `sabm_mesa.describe.texts`)."
         )
     named = references(f"{protocol} {description['source']} {description['odd']} {sources}")
     return [

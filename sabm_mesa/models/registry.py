@@ -309,6 +309,11 @@ def option_for(name: str) -> str:
     return "" if is_found else f" --scenario {quote(given)}"
 
 
+def given_as(name: str) -> str:
+    """The word for a scenario in a command: its file if it came from one, or else its name."""
+    return _loaded[name][1] if name in _loaded else name
+
+
 def _imported(path: Path) -> ModuleType:
     """The module of a file."""
     if not path.is_file():

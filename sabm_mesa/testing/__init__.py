@@ -143,7 +143,7 @@ def _played(case: Case, points: Iterable[str]) -> tuple[Examined, Exception | No
     for point in points:
         if point in result.not_checked.get(SEED_DIFFERS, ()):
             continue
-        check, stops = CHECKS[point], False
+        check, stops, named = CHECKS[point], False, point
         try:
             problems = list(check(case))
             stops = point == "form" and bool(problems)
@@ -153,12 +153,13 @@ def _played(case: Case, points: Iterable[str]) -> tuple[Examined, Exception | No
             known = [problem for problem in result.problems if reason in problem]
             problems = known[:1] or [f"{type(error).__name__}: {reason}"]
             stops = point in {"form", "same seed"}  # it cannot be played
+            named = "first run" if point == "same seed" else point
         else:
             skipped = [other for other in points if other in COMPARING]
             if point == "same seed" and problems and skipped:
                 result.not_checked[SEED_DIFFERS] = skipped
         for line in problems:
-            result.problems.setdefault(line, []).append(point)
+            result.problems.setdefault(line, []).append(named)
         if stops:
             break
     return result, first

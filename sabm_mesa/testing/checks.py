@@ -25,6 +25,7 @@ from sabm_mesa.minds.human import HUMAN
 from sabm_mesa.minds.specs import by_spec, describe_minds
 from sabm_mesa.models.base import SmartModel
 from sabm_mesa.models.declarations import ScenarioPage
+from sabm_mesa.recording.statistics import frequent_reason
 from sabm_mesa.runs.cost import estimate
 from sabm_mesa.runs.game import Game
 from sabm_mesa.runs.rerun import fork, replay
@@ -76,7 +77,7 @@ def form(model: Any) -> Iterator[str]:
     if not getattr(model, "phases", ()):
         yield "the class attribute phases must hold a phase"
     if not (getattr(sys.modules.get(model.__module__), "__doc__", None) or "").strip():
-        yield f"the module {model.__module__} needs a docstring, which is the spec sheet"
+        yield f"the module {model.__module__} needs a docstring: say what happens"
     yield from _parameters(model)
 
 
@@ -123,6 +124,11 @@ def _page(model: type[SmartModel], parameters: Collection[str]) -> Iterator[str]
 def methods(case: Case) -> Iterator[str]:
     """Whether the model can be created, and each phase has its method."""
     model = case.made(minds=DrawingMind())
+    if model.n_rounds != case.parameters["n_rounds"]:
+        yield (
+            f"{type(model).__name__} does not pass n_rounds on: "
+            "super().__init__(n_rounds=n_rounds, **settings)"
+        )
     known = model.agent_classes()
     for phase in model.phases:
         parts = [getattr(agent_class, phase.name, None) for agent_class in known]
@@ -402,14 +408,19 @@ def classical_minds(case: Case) -> Iterator[str]:
             minds: Any = spec
             if isinstance(others, Mapping):
                 minds = {**others, agent_class.__name__: spec}
-            played = case.made(minds=minds)
+            path = Path(case.folder, "rules.sqlite")
+            path.unlink(missing_ok=True)
+            played = case.made(minds=minds, recording=path)
             for agent in played.population:
                 agent.mind = WatchedRule(agent.mind, shown, untold)
             played.run_model()
             total = played.total
-            if total.invalid:
+            if reason := frequent_reason(path, [0]):
                 named = f"{spec} of {agent_class.__name__}" if minds is not spec else spec
-                yield f"{named}: {total.invalid} of {total.asks} decisions were invalid"
+                yield (
+                    f"{named}: {total.invalid} of {total.asks} decisions were invalid: "
+                    f"{reason.reason} The answer to {reason.name!r} was {reason.answer!r}"
+                )
     for question, fact in untold:
         yield (
             f"a rule reads the fact {fact!r} of the question {question!r}, which no prompt shows: "

@@ -122,6 +122,7 @@ def test_it_is_checked_run_replayed_resumed_forked_and_described(sabm: Sabm, fol
     assert checked.out.startswith("Ring conforms: form, same seed, world, latency, replay, ")
     assert checked.out.splitlines()[1] == "Each round: act (shuffled)"
     assert sabm("run", "own_ring.py", "--seed", 1, "--out", "out").status == 0
+    assert registry.given_as("ring") == "own_ring.py"  # in the next commands of other ones
     assert json.loads((folder / "out" / "summary.json").read_text())["scenario"] == "ring"
     assert (folder / "out" / "mean.png").is_file()
     assert "identical" in sabm("replay", record, "--scenario", "own_ring.py").out
@@ -421,7 +422,7 @@ def test_an_early_end_and_earlier_runs_of_a_recording_are_reported(
     )
 
     assert "Ended after 1 of 3 rounds\n" in sabm("run", "own_ring.py").out
-    assert "keeps its earlier runs (1); tables" in sabm("run", "own_ring.py").out
+    assert "keeps its earlier runs (1); model.csv, agents.csv and" in sabm("run", "own_ring.py").out
 
 
 def test_the_most_frequent_reason_of_unusable_answers_is_told_with_a_sample(

@@ -74,7 +74,7 @@ def test_every_scenario_has_all_elements_and_design_concepts(name: str) -> None:
         assert section(found, title)
     markdown = as_markdown(found)
     assert all(f"# {heading}\n" in markdown for heading in headings)
-    assert "Not written: " not in markdown
+    assert "No text of yours in: " not in markdown
     assert not re.search(r"\{\w+\}", said(found).replace("{parameter: value}", ""))
 
 
@@ -217,7 +217,7 @@ def test_a_scenario_without_texts_says_what_is_missing() -> None:
     text = as_markdown(found)
     assert text.startswith("# Tiny (`tiny`)\n\nA tiny scenario for the tests of the core: agents")
     missing = "2, 3, 4.1, 4.2, 4.3, 4.4, 4.5, 4.6, 4.7, 4.8, 4.9, 4.10, 4.11, 5, 6, 7"
-    assert f"Not written: {missing}. Write them into tiny.odd.toml" in words(text)
+    assert f"No text of yours in: {missing}. Write them into tiny.odd.toml" in words(text)
     assert "1. Phase `act`. Order: all decide at the same time" in text
     assert blocks(found, "Sensing")[1:] == [
         {"communicate": "me, seen", "act": "me, seen"},

@@ -137,7 +137,7 @@ def test_what_is_no_scenario_at_all() -> None:
 
 def test_the_spec_sheet_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fishing, "__doc__", " ")
-    told = "the module tests.testing.fishing needs a docstring, which is the spec sheet"
+    told = "the module tests.testing.fishing needs a docstring: say what happens"
 
     assert points(Fishing) == {"form": told}
 
@@ -169,7 +169,7 @@ def test_incomplete_prompts_are_told_of(
     path.write_text(text.replace(before, after), "utf-8")
     monkeypatch.setattr(Fishing, "prompt_file", str(path))
 
-    with pytest.raises(AssertionError, match=r"\n- (prompts|same seed): ") as caught:
+    with pytest.raises(AssertionError, match=r"\n- (prompts|first run): ") as caught:
         check_scenario(Fishing)
     assert told in str(caught.value)
 
@@ -187,7 +187,7 @@ def test_a_problem_that_is_met_everywhere_is_told_of_once() -> None:
     with pytest.raises(AssertionError) as caught:
         check_scenario(fishing.Mistaken)
     assert re.fullmatch(
-        "The scenario Mistaken does not conform:\n- same seed: "
+        "The scenario Mistaken does not conform:\n- first run: "
         r"ScenarioError: fishing, round 0: ArithmeticError: no fish \(fishing\.py, line \d+\)",
         str(caught.value),
     )
@@ -264,7 +264,7 @@ UNTOLD = "a rule reads the fact 'coins' of the question 'toss', which no prompt 
         ("You have {{ coins }} coins.", []),
         (
             "You have {{ coin }} coins.",
-            ["- same seed: PromptError: tossing_by_rule_"],
+            ["- first run: PromptError: tossing_by_rule_"],
         ),
         ("You have {coins} coins.", ["- prompts: the entry 'toss' shows {coins} as it stands; "]),
         ("Toss?", [f"- classical minds: {UNTOLD}{{{{ coins }}}} into the prompt, or "]),

@@ -102,6 +102,14 @@ class Fickle(Fishing):
         fisher.catch = tonnes.value if tonnes.valid else random.random()
 
 
+class Forgetful(Fishing):
+    """Keeps the number of rounds for itself."""
+
+    def __init__(self, n_rounds: int = 6, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.kept = n_rounds
+
+
 class Nosy(Fisher):
     """Sees how many were asked before it; nothing else depends on that."""
 
@@ -175,7 +183,8 @@ BROKEN: list[tuple[type[SmartModel], str, str]] = [
     (fishing.Impersonal, "prompts", "and no question another fact persona (personas "),
     (type("Idle", (Fishing,), {"phases": NEVER}), "prompts",
      "nobody was asked anything (condition poor)"),
-    (fishing.Insatiable, "classical minds", "classical:greedy: 9 of 9 decisions were invalid"),
+    (fishing.Insatiable, "classical minds", "classical:greedy: 9 of 9 decisions were invalid: "),
+    (Forgetful, "form", "Forgetful does not pass n_rounds on: super().__init__(n_rounds=n_rounds"),
     (Crewed, "classical minds", "classical:greedy of Helper: 12 of 21 decisions were invalid"),
     (fishing.Particular, "answers", "the spec of 'act' refuses its own example "),
     (of(Advised), "invalid answers", "0 of 9 unusable decisions are counted as invalid"),
