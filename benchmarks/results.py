@@ -26,8 +26,8 @@ RATIOS = {
     "KBC, 200 ms: time recorded / not recorded": "time with a recording / without",
     "CPU: mesa-llm / this project, recorded":
         "CPU of a question in mesa-llm / of a recorded question here",
-    "CPU: this project, recorded / bare aiohttp":
-        "CPU of a recorded question here / of a bare HTTP request",
+    "CPU: this project, recorded / the bare openai client":
+        "CPU of a recorded question here / of a question by the openai client alone",
     "sweep of 45 evacuations: one process / 2 workers on processes":
         "time of a sweep in one process / in two (classical minds)",
     "beauty-contest: an agent among 10,000 / among 1,000":

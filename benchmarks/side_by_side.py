@@ -66,7 +66,7 @@ def clients(folder: str) -> list[Result]:
         ("time", wall, "mesa-llm", "sabm-recorded", ""),
         ("CPU", cpu, "sabm", "openai", ""),
         ("CPU", cpu, "sabm-recorded", "openai", "<= 0.9"),
-        ("CPU", cpu, "sabm-recorded", "aiohttp", "<= 2.5"),
+        ("CPU", cpu, "sabm-recorded", "aiohttp", ""),
         ("time", wall, "sabm-recorded", "openai", "<= 1.5"),
     ):
         said = f"{measured}: {KINDS[one]} / {KINDS[two]}"
