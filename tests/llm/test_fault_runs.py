@@ -162,7 +162,8 @@ def test_what_no_retry_mends_ends_the_run_and_keeps_what_was_answered(
 def test_a_server_that_is_started_again_during_a_run(clean: list[pd.DataFrame]) -> None:
     with LLMServer(brain=first_question, latency=0.01) as server:
         found: list[pd.DataFrame] = []
-        thread = threading.Thread(target=lambda: found.extend(frames(server)))
+        patient = Connection(max_retries=30)  # however long a busy machine takes to start it
+        thread = threading.Thread(target=lambda: found.extend(frames(server, connection=patient)))
         thread.start()
         for answered in (4, 9):
             server.wait_until(lambda s, n=answered: s.stats.get("status_200", 0) >= n)
