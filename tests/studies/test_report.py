@@ -114,7 +114,7 @@ def test_the_page_names_columns_groups_and_verdicts() -> None:
 
     assert "<title>A &lt;title&gt;</title>" in page
     assert '<div class="table claims" tabindex="0" role="region" aria-label="The claims">' in page
-    assert re.findall('data-label="([^"]*)"', page) == ["Claim", "Value", "verdict"] * 3
+    assert re.findall('<td data-label="([^"]*)"', page) == ["Claim", "Value", "verdict"] * 3
     assert page.count('<tr class="group">') == 2  # the rows that begin with words
     assert page.count('<span class="verdict') == 1
     assert '<span class="verdict agrees">agrees with it</span>' in page
