@@ -87,7 +87,7 @@ const sabm = (() => {
   function slide({ named, title, words, drawing }) {
     const drawn = drawing && h("div", { class: "sabm-drawing" });
     if (drawn) drawn.innerHTML = drawing;  // made by the server, which escapes all texts in it
-    return h("section", { class: "sabm-slide", "aria-label": named }, h("h1", {}, title), h("div", {}, words.map((line) => h("p", {}, line))), drawn);
+    return h("section", { class: "sabm-slide", tabindex: 0, "aria-label": named }, h("h1", {}, title), h("div", {}, words.map((line) => h("p", {}, line))), drawn);
   }
   function slideControls(state, show) {
     const at = state.slide ? state.slide.at : 0, of = state.slides, texts = state.texts;
