@@ -77,7 +77,7 @@ def form(model: Any) -> Iterator[str]:
     if not getattr(model, "phases", ()):
         yield "the class attribute phases must hold a phase"
     if not (getattr(sys.modules.get(model.__module__), "__doc__", None) or "").strip():
-        yield f"the module {model.__module__} needs a docstring: say what happens"
+        yield f"the module {model.__module__} needs a docstring that says what happens"
     yield from _parameters(model)
 
 

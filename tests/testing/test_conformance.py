@@ -137,7 +137,7 @@ def test_what_is_no_scenario_at_all() -> None:
 
 def test_the_spec_sheet_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fishing, "__doc__", " ")
-    told = "the module tests.testing.fishing needs a docstring: say what happens"
+    told = "the module tests.testing.fishing needs a docstring that says what happens"
 
     assert points(Fishing) == {"form": told}
 

@@ -34,9 +34,7 @@ def charts(model: Any, model_data: pd.DataFrame, agent_data: pd.DataFrame) -> li
     """The share or mean of each choice by round and over all rounds, and the payoffs."""
     predictions: Predictions = model.predictions
     game = predictions.rules.title
-    names = {
-        name: column.label.removeprefix("Share of ") for name, column in predictions.columns.items()
-    }
+    names = {name: column.label for name, column in predictions.columns.items()}
     share = all(column.option for column in predictions.columns.values())
     unit = "Share of choices" if share else f"Choice ({model.currency})"
     values = {name: predictions.predicted(name) for name in names}

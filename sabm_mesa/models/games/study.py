@@ -56,7 +56,7 @@ class ChoiceColumn:
 
     Attributes:
         name: the name of the column.
-        label: its content in words.
+        label: the option or the mean amount, and the player if it is of one.
         moves: the moves that it is about.
         option: the name of the option; ``""`` for an amount.
     """
@@ -218,10 +218,10 @@ def choice_columns(rules: Rules) -> list[ChoiceColumn]:
         moves = tuple(k for k in numbers if name in rules.options[k])
         words = name.replace("_", " ")
         if symmetric or not moves[1:] or not form.together:
-            columns.append(ChoiceColumn(f"share_{name}", f"Share of {words}", moves, name))
+            columns.append(ChoiceColumn(f"share_{name}", words, moves, name))
         else:
             for k in moves:
-                label = f"Share of {words}, player {k + 1}"
+                label = f"{words}, player {k + 1}"
                 columns.append(ChoiceColumn(f"share_{name}_{k + 1}", label, (k,), name))
     amounts = [k for k in numbers if not rules.options[k]]
     if symmetric and amounts:
