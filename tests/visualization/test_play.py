@@ -168,6 +168,33 @@ def test_texts_of_a_language_model_are_not_shown_to_people() -> None:
         assert not re.search(r"only the number|without a unit|Answer with|Answer in", text), text
 
 
+def test_a_page_tells_of_one_moment_when_the_game_ends_while_it_is_read(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, other = room.game.seats.values()
+    for seat in (first, other):
+        seat.take("me")
+    room.game.start()
+
+    def end() -> Any:
+        while (game := room.game).status != "over":
+            for seat in (first, other):
+                if (question := seat.question) is not None:
+                    seat.answer("me", question.number, "7")
+            game.join(0.01)
+        return Game.agent_data(room.game)
+
+    monkeypatch.setattr(room.game, "agent_data", end)
+    during = state_of(room.game, first, "me")
+    assert (room.game.status, room.game.problem) == ("over", "")
+    assert during["rounds"]["over"] is during["heading"] is False
+    monkeypatch.undo()
+    after = state_of(room.game, first, "me")
+    assert after["version"] > during["version"]
+    assert after["rounds"]["over"] is after["heading"] is True
+    assert [len(table["rows"]) for table in after["tables"]] == [1, 1]
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_what_each_scenario_declares_for_a_class_can_be_used(name: str) -> None:
     declared = scenario(name).class_game

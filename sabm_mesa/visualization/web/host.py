@@ -272,7 +272,8 @@ def _line(session: ClassSession) -> dict[str, Any]:
 
 def _of_class(session: ClassSession) -> dict[str, Any]:
     """A class on the screen: what its wall shows, and what is the host's alone."""
-    games, over = session.games, session.status == "over"
+    games, on_wall = session.games, wall.state_of(session)
+    over = on_wall["status"] == "over"
     chosen = min(wall.wall_of(session).group, len(games) - 1)
     game = games[chosen]
     paths = [path for path in dict.fromkeys(g.model.recording_path for g in games) if path]
@@ -280,7 +281,7 @@ def _of_class(session: ClassSession) -> dict[str, Any]:
     columns, rows = in_words(game.model, game.model_data())
     said = VIEWS[game].said()
     first = counting(game.model)[1]
-    return wall.state_of(session) | {
+    return on_wall | {
         "title": game.model.title,
         "progress": progress(session),
         "paused": any(g.paused for g in games if g.status == "playing"),

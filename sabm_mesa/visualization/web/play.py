@@ -32,7 +32,7 @@ from sabm_mesa.core.phrases import (
 from sabm_mesa.errors import RecordingError
 from sabm_mesa.minds.human import LONGEST, Input, Question, Seat, inputs_of, text_from
 from sabm_mesa.models.declarations import ToldRound
-from sabm_mesa.runs.game import CODE_LENGTH, LEFT, ClassSession, Game
+from sabm_mesa.runs.game import CODE_LENGTH, LEFT, ClassSession, Game, Status
 from sabm_mesa.visualization.access import LOOPBACK, NETWORK
 from sabm_mesa.visualization.game_view import VIEWS
 from sabm_mesa.visualization.labels import (
@@ -288,8 +288,9 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
     if not holder or not seat.held_by(holder):
         line = Phrase("seat.of_another" if seat.taken else "seat.freed")
         return state | {"lines": [line], "take": not seat.taken and not seat.was_taken}
-    model = game.model
-    over = game.status == "over"
+    # The game goes on in its thread: what is read twice could tell of two moments.
+    model, status, question = game.model, game.status, seat.question
+    over = status == "over"
     tables = _tables(game)
     done = len(tables.game["rows"]) - model.given_rounds
     state |= {
@@ -298,10 +299,10 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
         "word": seat.word,
         "rule": rule_of(model),
         "rounds": {"n": model.n_rounds - model.given_rounds, "done": max(0, done), "over": over},
-        "round": None if game.status == "open" else _round_now(seat.question, model),
-        "score": _score(game, seat),
+        "round": None if status == "open" else _round_now(question, model),
+        "score": _score(game, seat, over=over),
         "paused": game.paused,
-        **_now(game, seat),
+        **_now(game, seat, status, question),
     }
     if over:
         own = tables.own(seat)
@@ -328,16 +329,16 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
     return state
 
 
-def _now(game: Game, seat: Seat) -> dict[str, Any]:
-    question, model = seat.question, game.model
-    if game.status == "over":
+def _now(game: Game, seat: Seat, status: Status, question: Question | None) -> dict[str, Any]:
+    model = game.model
+    if status == "over":
         # The problem may hold details of the host's machine: only the host reads it.
         ended = [Phrase("seat.ended_early")] if game.problem else []
         return {"lines": [Phrase("seat.over"), *ended], "heading": True}
     lines: list[str] = [Phrase("seat.clock_stopped")] if game.paused else []
     if question is not None:
         return {"lines": lines, "question": _question(question, game)}
-    if game.status == "open":
+    if status == "open":
         return {"lines": [Phrase("seat.seated")]}
     if game.has_left(seat):
         return {"lines": [Phrase("seat.in_round", round=_round(model.round, model), what=LEFT)]}
@@ -420,13 +421,12 @@ def board_of(ask: Ask, model: SmartModel) -> dict[str, Any] | None:
     return None
 
 
-def _score(game: Game, seat: Seat) -> dict[str, Any] | None:
-    shown = game.shows_results or game.status == "over"
-    standing = game.standing(seat) if shown else None
+def _score(game: Game, seat: Seat, *, over: bool) -> dict[str, Any] | None:
+    standing = game.standing(seat) if game.shows_results or over else None
     if standing is None:
         return None
     rank = {"rank": standing.rank, "of": standing.of} if game.ranked else {}
-    over, score = game.status == "over", game.model.score
+    score = game.model.score
     value, label = localized(standing.value), _label(standing.label, over=over)
     if score is not None and score.until:
         label = known(f"scores.{slug(standing.label)}", standing.label)

@@ -97,15 +97,16 @@ def group_of(game: Game, number: int) -> dict[str, Any]:
     taken = [seat for seat in seats if seat.taken]
     ready = [seat for seat in taken if seat.question is None]
     away = sum(seat.away for seat in taken)
-    if game.status == "open":
+    status = game.status
+    if status == "open":
         state, words = "open", Phrase("wall.joined", joined=len(taken), of=len(seats))
-    elif game.status == "over":
+    elif status == "over":
         state, words = "over", Phrase("wall.stopped" if game.problem else "wall.over")
     else:
         state = "ready" if len(ready) == len(taken) else "waiting"
         words = Phrase("wall.ready", ready=len(ready), of=len(taken))
         words = words if taken else Phrase("wall.nobody_joined")
-    if away and game.status != "over":
+    if away and status != "over":
         words = Phrase("wall.away", what=words, away=away)
     name = Phrase("slides.group", number=number)
     return {"name": name, "state": state, "words": words, "points": points_of(game)}
@@ -255,13 +256,13 @@ def state_of(session: ClassSession | None) -> dict[str, Any]:
     if session is None:
         return {"version": "none", "status": "none"}
     version, model, wall = version_of(session), session.games[0].model, wall_of(session)
-    asked, answered = _counts(session)
+    status, (asked, answered) = session.status, _counts(session)
     taken = [seat.agent for _, seat in session.seats if seat.taken]
     view = VIEWS[session.games[min(wall.group, len(session.games) - 1)]]
-    pictured = session.status != "open" and view.scenario_view.public_scene
+    pictured = status != "open" and view.scenario_view.public_scene
     scenes = view.scenes(view.shown.played) if pictured else ()
     state: dict[str, Any] = {
-        "version": version, "status": session.status, "title": title_of(model),
+        "version": version, "status": status, "title": title_of(model),
         "code": session.code, "address": NETWORK.address, "asked": asked, "answered": answered,
         "words": _words(session), "left": _left(session),
         "steps": [Phrase("wall.open"), Phrase("wall.seat"), rule_of(model)],
@@ -277,7 +278,7 @@ def state_of(session: ClassSession | None) -> dict[str, Any]:
             "label": _label(model), "noun": round_noun(model), "groups": groups,
             "last": model.n_rounds - model.given_rounds, "chosen": wall.group,
         }  # fmt: skip
-    if session.status == "over":
+    if status == "over":
         shown = slides(session, wall.group)
         state["slides"] = len(shown)
         if slide := wall.slide or int(session.games[0].voting):  # the count of the votes at once
