@@ -43,6 +43,15 @@ def test_seats_are_taken_in_the_order_of_arrival_and_groups_fill_evenly() -> Non
     assert session.join(BEN) == found[1], "a browser that comes again has its seat"
 
 
+def test_nobody_gets_the_seat_of_an_agent_that_has_left() -> None:
+    session = a_class(groups=1)
+    (game,) = session.games
+    game.model.population[0].remove()
+
+    assert session.join(ANN) == (game, game.seats[2])
+    assert session.join(BEN) is None
+
+
 def test_a_lost_device_gets_its_seat_back_by_its_word_alone() -> None:
     session = a_class()
     _, seat = session.join(ANN)
