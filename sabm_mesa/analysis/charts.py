@@ -169,7 +169,6 @@ class Chart:
         Its dots are joined to a line. A chart without lines or dots of the agent is unchanged.
 
         Args:
-            agent: the agent.
             name: its name, for the legend.
         """
         if not any(agent in series.agents for series in self.series):
@@ -299,7 +298,6 @@ def counted(charts: Sequence[Chart], noun: str, first: int, last: int | None) ->
     """Charts with the scenario's word and numbers for rounds.
 
     Args:
-        charts: the charts.
         noun: the word for a round.
         first: the number of round 0.
         last: the last planned round.
@@ -377,7 +375,6 @@ def figures(runs: Sequence[Sequence[Chart]], subtitle: str) -> dict[str, Figure]
     """The figures of the charts of several runs, by the names of the charts.
 
     Args:
-        runs: the charts of each run.
         subtitle: the minds and the condition.
     """
     by_name: dict[str, list[Chart]] = {}
@@ -397,7 +394,6 @@ def draw(chart: Chart, subtitle: str = "") -> Figure:
     """Draw a chart with matplotlib.
 
     Args:
-        chart: the chart.
         subtitle: the minds and the condition of the run.
     """
     figure = style.new_figure(chart.title, subtitle, height=3.6)

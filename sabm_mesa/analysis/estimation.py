@@ -100,7 +100,6 @@ def fit(
     The shares of a mixture are maximised for all values of the other parameters.
 
     Args:
-        model: the model.
         panel: the decisions.
         fixed: parameter → its value, for fixed parameters.
         start: the starting point; None: several are tried.

@@ -223,7 +223,6 @@ def round_ticks(axis: Axis, rounds: Sequence[int], given: int = 0) -> None:
     """Put ticks at rounds, as `integer_ticks` does, with round numbers from 1.
 
     Args:
-        axis: the axis.
         rounds: the rounds in the data, from 0.
         given: the number of given rounds at the start (`SmartModel.given_rounds`), which are not
             counted.
@@ -275,7 +274,6 @@ def legend_below(figure: Figure, *axes: Axes, **look: Any) -> None:
     It has as many columns, at most ``ncols`` (3), as fit into the figure.
 
     Args:
-        figure: the figure.
         axes: the axes, with all artists.
         look: further arguments of `Figure.legend`.
     """
@@ -322,8 +320,6 @@ def mark_values(ax: Axes, names: Mapping[float, str], *, named: bool = True) -> 
     """Draw dotted lines at values of x and, if `named`, their names above the axes.
 
     Args:
-        ax: the axes.
-        names: value → name.
         named: whether the names are shown.
     """
     for value in names:
@@ -359,7 +355,6 @@ def to_bytes(figure: Figure, ending: str) -> bytes:
     """Draw a figure as a file in memory.
 
     Args:
-        figure: the figure.
         ending: ``png``, ``svg`` or ``pdf``.
     """
     if ending == "png":

@@ -366,7 +366,6 @@ def infer(
         of: see `Estimand`, as the other arguments.
         above: the claimed lower limit.
         below: the claimed upper limit.
-        bounds: the bounds of the measure.
         paired: whether run i of all groups shares a seed.
         level: the level of each one-sided test of the verdict, which is not corrected for other
             claims (see `holm`). The interval always has 95 %.

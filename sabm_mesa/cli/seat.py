@@ -34,7 +34,6 @@ def play(
     """Let a person play in the terminal, as the first agent, or as the first one of a class.
 
     Args:
-        name: the name of the scenario.
         parameters: the parameters of the model, without the minds.
         others: the minds of the other agents: one spec for all, a mapping spec → number, or a
             mapping name of a class of agents → one of these.

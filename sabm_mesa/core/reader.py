@@ -392,7 +392,6 @@ def find_value(
     """Find the one value of a text.
 
     Args:
-        text: the answer.
         find: returns the values in a normalised text, from left to right, without overlaps.
         legal: whether a value is legal.
         question: the question; numbers that it states are set aside at the last step.

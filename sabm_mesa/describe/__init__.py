@@ -68,7 +68,6 @@ def describe_recording(path: str | Path, runs: Sequence[int] | None = None) -> d
     """The description of recorded runs, with the versions of their packages.
 
     Args:
-        path: the recording.
         runs: the numbers of runs of one scenario; None: the runs of the latest command.
 
     Returns:

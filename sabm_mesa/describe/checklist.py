@@ -70,7 +70,6 @@ def checklist_of_recording(path: str | Path, runs: Sequence[int] | None = None) 
     """The checklist of recorded runs, as `checklist` returns it.
 
     Args:
-        path: the recording.
         runs: the numbers of the runs, of one scenario; those of the latest command when None.
 
     Raises:

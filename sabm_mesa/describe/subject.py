@@ -104,7 +104,6 @@ def of_recording(path: Any, runs: Sequence[int] | None = None) -> Subject:
     """The runs of a recording.
 
     Args:
-        path: the recording.
         runs: the numbers of the runs, of one scenario; those of the latest command when None.
 
     Raises:

@@ -101,7 +101,6 @@ def filled(
         text: the text, with names in braces.
         values: name → the source of its value (see the module).
         model: the model, before its first round.
-        parameters: its displayed parameters.
 
     Raises:
         ParameterError: for an unknown name.

@@ -417,7 +417,6 @@ class SmartModel(Declarations, mesa.Model):
         Args:
             agent_class: its class, one of those of `populate`.
             args: arguments of its constructor in addition to the model.
-            of: its parent.
 
         Returns:
             The agent.
@@ -440,10 +439,6 @@ class SmartModel(Declarations, mesa.Model):
     def make_mind(self, agent: SmartAgent, mind: MindSpec) -> Mind:
         """Make a mind for an agent, without assigning it.
 
-        Args:
-            agent: the agent.
-            mind: the spec of the mind.
-
         Raises:
             MindSpecError: for a spec that cannot be read.
             UnknownName: for a classical mind that the scenario does not have.
@@ -462,29 +457,18 @@ class SmartModel(Declarations, mesa.Model):
     def agent_of_id(self, unique_id: int) -> SmartAgent:
         """Return an agent with a mind, even if it has left the model.
 
-        Args:
-            unique_id: its id.
-
         Raises:
             KeyError: when there is no such agent.
         """
         return self.population.of_id(unique_id)
 
     def classical_of(self, agent_class: type[SmartAgent]) -> Mapping[str, Callable[[str], Mind]]:
-        """The classical minds of agents of a class: name → behavioural model.
-
-        Args:
-            agent_class: the class.
-        """
+        """The classical minds of agents of a class: name → behavioural model."""
         rules = {**self.classical_minds, **agent_class.classical_minds}
         return {n: partial(RuleMind, r) if inspect.isfunction(r) else r for n, r in rules.items()}
 
     def columns_of(self, agent_class: type[SmartAgent]) -> Mapping[str, str]:
-        """The columns of agents of a class: column → attribute.
-
-        Args:
-            agent_class: the class.
-        """
+        """The columns of agents of a class: column → attribute."""
         return {**self.agent_columns, **as_columns(agent_class.columns)}
 
     def say(
@@ -762,7 +746,6 @@ def close_models(models: Iterable[SmartModel], problem: str = "closed") -> None:
     """End runs early and write their records to disk in one commit; ended runs are unchanged.
 
     Args:
-        models: the models.
         problem: the reason, which is recorded.
     """
     going_on = [model for model in models if model.running]

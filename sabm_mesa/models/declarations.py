@@ -181,7 +181,6 @@ def file_beside(scenario: type, name: str) -> Path | None:
 
     Args:
         scenario: the class of the scenario.
-        name: the name of the file.
     """
     for cls in scenario.__mro__:
         if cls.__module__.endswith(".model"):
@@ -514,10 +513,6 @@ class Declarations:
 
 
 def rounded(value: float) -> float:
-    """A number with three significant digits, or all digits before its point.
-
-    Args:
-        value: the number.
-    """
+    """A number with three significant digits, or all digits before its point."""
     whole = not math.isfinite(value) or abs(value) >= 1000
     return float(value) if whole else float(f"{value:.3g}")

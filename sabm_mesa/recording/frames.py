@@ -75,7 +75,6 @@ class Recorded:
     pandas; a missing number is NaN. `run`, `rounds` (counted from 0) and `agent` select rows.
 
     Args:
-        path: the recording.
         check: whether each call first checks every page of the file, which takes longer for larger
             files.
 

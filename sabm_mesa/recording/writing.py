@@ -129,7 +129,6 @@ class Recording:
         """Begin a run.
 
         Args:
-            header: the header of the run.
             close: whether the recording is closed with the recorder of this run.
 
         Returns:

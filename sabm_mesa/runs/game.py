@@ -668,7 +668,6 @@ def with_others(
         others: one spec for all others; a mapping spec → number; or, with several classes of
             agents, a mapping name of the class → one of these. ``human`` in such a mapping, as in
             ``{"Buyer": {"human": 1, "classical": 2}}``, gives the seats.
-        people: the number of people.
         seats_of: the class of the agents with seats for people; the first one when empty.
 
     Raises:

@@ -621,7 +621,6 @@ class Minds:
         """Ask an agent's mind, and wait for the decision.
 
         Args:
-            agent: the agent.
             name: the prompt entry with the question.
             spec: the legal answers.
             facts: what the agent knows, as in a scenario: numbers, texts, and lists and dicts of
@@ -651,7 +650,6 @@ class Minds:
         """Ask several agents at the same time, and wait for all decisions.
 
         Args:
-            agents: the agents.
             name: the prompt entry with the question.
             spec: the legal answers; or a function of the agent that returns them.
             facts: a function of the agent that returns what it knows, by name.
@@ -681,7 +679,6 @@ class Minds:
 
         Args:
             agents: the agents, such as ``self.agents`` or ``self.agents.shuffle()``.
-            method: the name of the method.
             given: its arguments.
 
         Raises:

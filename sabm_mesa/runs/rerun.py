@@ -59,7 +59,6 @@ def replay(
     No key is needed and nothing is sent. For an interrupted run, the finished rounds are replayed.
 
     Args:
-        recording: the recording.
         runs: the numbers of runs of one scenario; None: the runs of the latest command.
         minds: custom minds without cost, by spec: they decide again. Without them their answers
             come from the recording too.
@@ -90,7 +89,6 @@ def resume(
     """Continue interrupted runs; no answered question is asked again.
 
     Args:
-        recording: the recording.
         runs: the numbers of the runs; None: the runs of the latest command with an unfinished run,
             or else of the latest command. Finished ones are replayed, so that the data are
             complete.
@@ -142,7 +140,6 @@ def fork(
     Later changes of the parent itself are not carried over.
 
     Args:
-        recording: the recording.
         at: the first round with the new parameters.
         new: parameter → value.
         into: the recording that the new runs are written to; they name their parents.

@@ -85,9 +85,6 @@ def new_scenario(name: str, into: Path, *, package: bool = False) -> Path:
 def check_name(name: str) -> None:
     """Check that a custom scenario can have this name.
 
-    Args:
-        name: the name.
-
     Raises:
         ParameterError: when it cannot.
     """

@@ -187,7 +187,6 @@ def plan_audit(
     """The plan of an audit of an experiment.
 
     Args:
-        experiment: the experiment.
         scale: ``"quick"`` or ``"paper"``.
         minds: the minds of all conditions, several of which are the levels of the factor
             ``model``; or condition, or slot → its minds.

@@ -165,7 +165,6 @@ def fit_recording(
     """Fit the behavioural models of a scenario to a recording.
 
     Args:
-        path: the recording.
         models: the names of the models; empty: all applicable ones.
         mind: only agents with this mind; ``""`` for all.
         rounds: only rounds before this number; None for all.

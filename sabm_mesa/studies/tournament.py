@@ -358,7 +358,6 @@ def play(
         scenario: the model class, or the name of a scenario.
         minds: the minds that play: files, ``FILE:NAME`` or the specs of minds.
         folder: the folder for the recording and the tables of the sweep.
-        parameters: the parameters of the scenario.
         runs: the number of runs of each seating, with the seeds ``seed``, ``seed + 1``, ….
         seed: the first seed.
         connection: how language models are reached, with its budget.

@@ -149,9 +149,6 @@ def check_minds(minds: str | Mapping[str, Any]) -> None:
 def check_path(path: Path) -> None:
     """Check that a recording may be opened in a browser.
 
-    Args:
-        path: the recording.
-
     Raises:
         RecordingError: when other machines can reach the server and the recording is not below its
             folder.

@@ -84,7 +84,6 @@ def round_of(model: SmartModel | type[SmartModel], number_: int) -> str:
     """The name of a round for readers, such as ``"round 3"`` or ``"month 4"``.
 
     Args:
-        model: the model.
         number_: the round in the data, from 0; a given one is ``"before the first round"``.
     """
     noun, first = counting(model)
@@ -207,7 +206,6 @@ def who_would_decide(minds: str | Mapping[str, Any], noun: str) -> tuple[str, st
 
     Args:
         minds: the minds of a run by their specs.
-        noun: the noun for an agent.
 
     Returns:
         As `who_decides`.

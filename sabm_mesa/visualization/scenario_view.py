@@ -82,7 +82,6 @@ class ScenarioView:
 
         Args:
             model: the model; for a recorded run, the model before its first round.
-            round_: the round; −1 for the start.
             model_data: one row per round.
             agent_data: one row per agent and round.
         """
@@ -212,11 +211,7 @@ class ModelView:
         return done | {now: messages} if messages and now not in done else done
 
     def scenes(self, round_: int) -> tuple[Scene, ...]:
-        """The world after a round; empty if the scenario has none.
-
-        Args:
-            round_: the round; −1 for the start.
-        """
+        """The world after a round; empty if the scenario has none."""
         known, shown = self._worlds, self.shown
         if round_ not in known and round_ >= 0:
             frames = shown.model_data, shown.agent_data

@@ -135,9 +135,6 @@ def _text(question: Question, answer: Any) -> str:
 async def read_object(request: Request) -> dict[str, Any]:
     """The JSON object in the body of a request.
 
-    Args:
-        request: the request.
-
     Raises:
         Refused: for any other body, or one that is too long.
     """
@@ -197,11 +194,7 @@ def _question(question: Question) -> dict[str, Any]:
 
 
 def facts(value: Any) -> Any:
-    """A value of the facts as JSON: dataclasses and named tuples become objects.
-
-    Args:
-        value: the value.
-    """
+    """A value of the facts as JSON: dataclasses and named tuples become objects."""
     if isinstance(value, Facts):
         value = vars(value)
     if is_dataclass(value) and not isinstance(value, type):

@@ -69,7 +69,6 @@ def serve(
 
     Args:
         host: the address to listen at.
-        port: the port.
         path: the page of the viewer that is opened.
         open_browser: whether a browser is opened.
         ready: called with the address of the viewer, including the key, when the server listens;
@@ -113,7 +112,6 @@ def serve_seats(
     Args:
         game: the game, not started yet.
         host: the address to listen at.
-        port: the port.
         ready: called with a mapping agent → address of its seat when the server listens, before the
             game starts.
 
@@ -245,7 +243,6 @@ def address_of(host: str, port: int) -> str:
 
     Args:
         host: the address at which it listens; a wildcard becomes the machine's network address.
-        port: the port.
     """
     return f"http://{_name_in_network(host)}:{port}"
 

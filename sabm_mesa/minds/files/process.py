@@ -55,7 +55,6 @@ class FileProcess:
         """Ask a mind, after those that were asked before. It must not be cancelled.
 
         Args:
-            number: the number of the mind.
             start: gives the arguments of `sabm_mesa.minds.files.worker.MindOfAgent` for a new mind.
             question: see `MindOfAgent.reply`; None only creates the mind.
             wait_s: the longest wait for the answer in seconds.

@@ -59,7 +59,6 @@ def histogram(
     """The distribution of picks by type of mind, with those of levels 0 to 3 (Nagel 1995).
 
     Args:
-        name: the name of the chart.
         title: a description of the picks.
         agent_data: the picks, with ``mind`` and ``choice``.
         high: the largest legal pick; picks are drawn in per cent of it.
@@ -101,7 +100,6 @@ def scene_of_picks(
     """The players over their picks; before the first round they wait below the axis.
 
     Args:
-        model: the model.
         high: the largest legal pick.
         people: the agent data of the round; None for the start.
         numbers: the model data of the round.

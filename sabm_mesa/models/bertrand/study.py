@@ -129,7 +129,6 @@ def run_measures(
         data: column → its values by round; the columns ``price_1`` to ``price_n``,
             ``collusion_index``, ``collusive_share``, ``spell``, ``messages`` and
             ``price_messages``.
-        n_firms: number of firms.
         tolerance: see `settling_round`.
         given: the number of given rounds at the start, which are left out of all measures.
     """

@@ -81,7 +81,6 @@ class Market(ABC):
         """Profit of each firm: margin times quantity.
 
         Args:
-            prices: the price of each firm.
             sold: the quantity of each firm at these prices; None: it is computed.
         """
         sold = self.demands(prices) if sold is None else sold

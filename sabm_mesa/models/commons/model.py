@@ -217,7 +217,6 @@ class CommonsGovernance(SmartModel):
         """A prompt entry in the words of the wording.
 
         Args:
-            entry: the name of the entry.
             facts: the facts that it shows.
         """
         return self.book.render(entry, {"wording": self.wording, **facts})

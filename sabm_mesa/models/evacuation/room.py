@@ -249,7 +249,6 @@ def look(room: Room, cells: Ints, people: Ints) -> list[Glance]:
     """Return the view of each observer.
 
     Args:
-        room: the room.
         cells: the cells of the observers, one (x, y) per row.
         people: the cells of all people, the observers included.
     """

@@ -86,9 +86,6 @@ def view_of(ask: Ask) -> PlayerView:
 class Player(SmartAgent):
     """A player of a finite game.
 
-    Args:
-        model: the model.
-
     Attributes:
         role: its number in its group, from 1; it is constant.
         group: the number of its group in this round, from 1.

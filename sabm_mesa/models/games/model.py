@@ -197,11 +197,7 @@ class FiniteGame(SmartModel):
             player.payoff = math.nan
 
     def path_of(self, player: Player) -> Choices | None:
-        """The moves so far in a player's game; None after an invalid move.
-
-        Args:
-            player: the player.
-        """
+        """The moves so far in a player's game; None after an invalid move."""
         return _path(self.groups[player.group - 1], self.form)
 
     def after_communicate(self, player: Player, text: Decision) -> None:
@@ -292,12 +288,7 @@ class FiniteGame(SmartModel):
 
 
 def kept(game: str | Mapping[str, Any], rules: Rules) -> str | Mapping[str, Any]:
-    """The recorded value of the parameter `game`: for a file, its contents.
-
-    Args:
-        game: the parameter.
-        rules: its rules.
-    """
+    """The recorded value of the parameter `game`: for a file, its contents."""
     return dict(rules.data) if isinstance(game, str) and game.endswith(".toml") else game
 
 

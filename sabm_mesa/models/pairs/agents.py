@@ -183,9 +183,6 @@ UTTERANCE = Utterance(max_words=100)
 class PairAgent(SmartAgent):
     """An agent that invites others, accepts or declines, and talks in pairs.
 
-    Args:
-        model: the model.
-
     Attributes:
         invited: the agent it invited in this round; None without one.
         accepted: whether that invitation was accepted; None without one.

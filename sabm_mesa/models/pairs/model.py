@@ -282,11 +282,7 @@ class Sociable(ClassicalMind):
 
 
 def partners_in_words(played: ToldRound) -> list[str]:
-    """The partners of a player in a round.
-
-    Args:
-        played: the round.
-    """
+    """The partners of a player in a round."""
     met = str(played.own.get("partners") or "").split()
     names = [played.name(int(float(agent))) for agent in met if agent != "nan"]
     return [Phrase("talk.with", names=names) if names else Phrase("talk.with_nobody")]

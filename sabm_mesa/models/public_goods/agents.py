@@ -43,9 +43,6 @@ class PastGame(NamedTuple):
 class Player(SmartAgent):
     """A player, who puts a part of its endowment into the pot of its group.
 
-    Args:
-        model: the model.
-
     Attributes:
         contribution: its contribution in the last round; None without a game or a usable answer.
         payoff: its payoff in the last round; NaN without a game.

@@ -282,7 +282,6 @@ class PublicGoods(SmartModel):
         Malicious players were not at the party, and get other names.
 
         Args:
-            memories: the memories of the party.
             members: see `agents_at_party`.
 
         Raises:
@@ -322,7 +321,6 @@ def agents_at_party(members: Members, memories: PartyMemories, n: int) -> list[i
     Args:
         members: ``"A"``, ``"B"``, ``"familiar"``, ``"strangers"``, or agents in the order of the
             players; further players are the other agents in their order.
-        memories: the memories of the party.
         n: number of players.
 
     Raises:

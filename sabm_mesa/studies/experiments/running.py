@@ -62,7 +62,6 @@ def minds_of(experiment: Experiment, minds: Minds | Mapping[str, Minds]) -> dict
     """Condition → the minds that decide in it.
 
     Args:
-        experiment: the experiment.
         minds: the minds that decide in all conditions; or condition or slot → those in it, with
             ``"classical"`` by default.
 
@@ -247,7 +246,6 @@ def plan(
     """The runs of an experiment; run i of every condition has the seed ``seed + i``.
 
     Args:
-        experiment: the experiment.
         scale: ``"quick"`` or ``"paper"``.
         minds: the minds that decide in all conditions; or condition, or slot of the experiment →
             those in it, with ``"classical"`` in other conditions.
@@ -468,7 +466,6 @@ def run(
     """Run the missing part of an experiment.
 
     Args:
-        plan: the experiment.
         folder: where its recording is, or will be.
         connection: how language models are reached; its budget also counts the recorded costs, and
             all experiments that share it.

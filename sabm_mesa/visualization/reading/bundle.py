@@ -32,7 +32,6 @@ def write_bundle(
     no server and load no external files. Each round and message has an address.
 
     Args:
-        path: the recording.
         folder: the folder; it must not exist.
         runs: the numbers of the runs; None: all.
 

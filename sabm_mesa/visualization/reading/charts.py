@@ -49,8 +49,6 @@ def both(one: RunData, other: RunData, names: tuple[str, str]) -> tuple[Chart, .
     """The model columns of two runs over the rounds.
 
     Args:
-        one: a run.
-        other: another.
         names: the names of the two runs.
 
     Returns:
@@ -86,7 +84,6 @@ def called(run: RunData, round_: int) -> str:
     """The name of a round, such as ``"round 3"``; given rounds are before the first round.
 
     Args:
-        run: the run.
         round_: the round in the data, from 0.
     """
     model = scenario_of(run.recorded)
@@ -97,7 +94,6 @@ def number_of(run: RunData, round_: int) -> str:
     """The displayed number of a round; given rounds are ``"start"``.
 
     Args:
-        run: the run.
         round_: the round in the data, from 0.
     """
     model = scenario_of(run.recorded)

@@ -50,12 +50,7 @@ class Difference:
 
 
 def parameters(one: RunData, other: RunData) -> list[tuple[str, str, str]]:
-    """The parameters in which two runs differ: name and both values, as JSON.
-
-    Args:
-        one: a run.
-        other: another.
-    """
+    """The parameters in which two runs differ: name and both values, as JSON."""
     settings = [
         {"scenario": run.scenario, **run.parameters, "seed": run.seed}
         for run in (one.recorded, other.recorded)
@@ -71,7 +66,6 @@ def changes(run: RunData, call: Callable[[int], str]) -> list[str]:
     """Describe the changes during a run, one sentence per fork.
 
     Args:
-        run: the run.
         call: returns the name of a round.
     """
     return [
@@ -85,10 +79,6 @@ def first_difference(one: RunData, other: RunData) -> Difference | None:
     """The first round in which the data of two runs differ, or None.
 
     Columns that only one run has are not compared.
-
-    Args:
-        one: a run.
-        other: another.
     """
     model = _differing(one.model_data, other.model_data, ["round"])
     agents = _differing(one.agent_data, other.agent_data, ["round", "agent"])
@@ -104,12 +94,7 @@ def first_difference(one: RunData, other: RunData) -> Difference | None:
 
 
 def columns(one: RunData, other: RunData) -> list[str]:
-    """The common numeric model columns: differing ones first, counts of asks last.
-
-    Args:
-        one: a run.
-        other: another.
-    """
+    """The common numeric model columns: differing ones first, counts of asks last."""
     a, b = one.model_data, other.model_data
     both = [
         str(name)

@@ -57,7 +57,6 @@ def render(name: str, content: Mapping[str, Any]) -> str:
     """A page as HTML; values are inserted as text, never as markup.
 
     Args:
-        name: its template.
         content: the values in it.
     """
     return str(_environment().get_template(name).render(content))
@@ -67,7 +66,6 @@ def about_run(run: RecordedRun, row: Mapping[Any, Any]) -> dict[str, Any]:
     """The facts of a run.
 
     Args:
-        run: the run.
         row: its row of `Recorded.runs`, with or without counts.
     """
     counted, titles = "asks" in row, charts.titles_in(RunData(run))
@@ -98,11 +96,7 @@ def title_of(run: RecordedRun) -> str:
 
 
 def settings_of(runs: Sequence[RecordedRun]) -> list[dict[str, Any]]:
-    """The settings of runs, once for all runs that differ only in their seed.
-
-    Args:
-        runs: the runs.
-    """
+    """The settings of runs, once for all runs that differ only in their seed."""
     first_runs: dict[str, RecordedRun] = {}
     for run in runs:
         given = {name: value for name, value in run.parameters.items() if name != "rng"}
@@ -124,7 +118,6 @@ def run_page(run: RunData, row: Mapping[Any, Any], links: Links) -> dict[str, An
     """The content of ``run.html``: facts, charts, data by round and the conversation.
 
     Args:
-        run: the run.
         row: its row of `Recorded.runs`.
         links: the addresses of other pages.
     """
@@ -164,9 +157,7 @@ def round_page(
     """The content of ``round.html``: numbers, world, messages, asks and agents of a round.
 
     Args:
-        run: the run.
         row: its row of `Recorded.runs`.
-        round_: the round, from 0.
         links: the addresses of other pages.
         pictured: whether it shows the world.
         most: the maximum number of asks and agents; None: all.
@@ -210,7 +201,6 @@ def timeline(run: RunData, links: Links, now: int | None = None) -> list[dict[st
     """The rounds of a run with their addresses, and what happened in each.
 
     Args:
-        run: the run.
         links: the addresses of other pages.
         now: the shown round.
     """
@@ -233,7 +223,6 @@ def tables_of(
     """Titles and cells of the columns of a scenario, and of the technical columns.
 
     Args:
-        run: the run.
         data: rows of its data.
         keys: columns that come first.
     """
@@ -254,8 +243,6 @@ def compare_page(
     """The content of ``compare.html``: one table of two runs, and their charts together.
 
     Args:
-        run: a run.
-        other: another.
         rows: the rows of both in `Recorded.runs`, with counts.
         chart: returns the address of a chart by its name.
     """
@@ -305,7 +292,6 @@ def chart_png(chart: Chart, subtitle: str) -> bytes:
     """A chart as a picture.
 
     Args:
-        chart: the chart.
         subtitle: the line below its title.
     """
     with style.drawing_lock:
@@ -313,12 +299,7 @@ def chart_png(chart: Chart, subtitle: str) -> bytes:
 
 
 def scene_png(run: RunData, round_: int) -> bytes | None:
-    """The world after a round as a picture; None if the scenario has none.
-
-    Args:
-        run: the run.
-        round_: the round, from 0.
-    """
+    """The world after a round as a picture; None if the scenario has none."""
     for scene in charts.scenes_of(run, round_)[:1]:
         with style.drawing_lock:
             return style.to_png(draw_scene(scene, charts.called(run, round_)))

@@ -72,12 +72,7 @@ def exchanges_in(run: RunData, round_: int) -> list[dict[str, Any]]:
 
 
 def messages_of(run: RunData, rounds: range) -> dict[int, list[tuple[str, str, str]]]:
-    """Round → speaker, hearers and text of each of its messages.
-
-    Args:
-        run: the run.
-        rounds: the rounds.
-    """
+    """Round → speaker, hearers and text of each of its messages."""
     messages: dict[int, list[tuple[str, str, str]]] = {}
     for row in records(run.messages_of(rounds)):
         said = charts.name_in(run, int(row["speaker"])), hearers(run, row["to"]), str(row["text"])
@@ -89,7 +84,6 @@ def hearers(run: RunData, to: object) -> str:
     """The hearers of a message by their names.
 
     Args:
-        run: the run.
         to: the hearers as in the frame of messages.
     """
     if to == HEARD_BY_ALL:
@@ -130,11 +124,7 @@ def cell(value: object) -> str:
 
 
 def rows(frame: pd.DataFrame) -> list[list[str]]:
-    """The cells of a table as texts.
-
-    Args:
-        frame: the table.
-    """
+    """The cells of a table as texts."""
     columns = [frame[name].tolist() for name in frame.columns]
     return [[cell(value) for value in row] for row in zip(*columns, strict=True)]
 

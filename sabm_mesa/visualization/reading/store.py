@@ -109,9 +109,6 @@ class RunData:
 def runs_of(path: Path) -> pd.DataFrame:
     """The runs of a recording, without counts that require reading every ask.
 
-    Args:
-        path: the recording.
-
     Raises:
         RecordingError: when it cannot be read, or must not be opened in a browser (see
             `check_path`).
@@ -134,10 +131,6 @@ def _runs_at(path: Path, _when: Stamp) -> pd.DataFrame:
 def run_data(path: Path, number: int) -> RunData:
     """The data of one run of a recording.
 
-    Args:
-        path: the recording.
-        number: the run.
-
     Raises:
         RecordingError: when it cannot be read, or must not be opened in a browser (see
             `check_path`).
@@ -154,10 +147,6 @@ def _run_at(path: Path, number: int, _when: Stamp) -> RunData:
 
 def read_run(path: Path, number: int) -> RunData:
     """Read the data of one run of a recording, wherever it is.
-
-    Args:
-        path: the recording.
-        number: the run.
 
     Raises:
         RecordingError: when it cannot be read.
@@ -191,9 +180,6 @@ def stamp(path: Path) -> Stamp:
     """Return a stamp that changes with the recording: time and size of the file and of its log.
 
     An empty log counts as missing, since it exists whenever a process reads.
-
-    Args:
-        path: the recording.
     """
     stamps = []
     for file in (path, path.with_name(f"{path.name}-wal")):
@@ -269,11 +255,7 @@ def values_by_name(runs: pd.DataFrame) -> dict[str, tuple[str, list[str]]]:
 
 
 def listed(folder: Path) -> list[Listed]:
-    """The recordings below a folder, the newest first.
-
-    Args:
-        folder: the folder.
-    """
+    """The recordings below a folder, the newest first."""
     paths = sorted(_recordings(folder), key=_changed, reverse=True)
     return [_listed(folder, path) for path in paths[:MOST]]
 
@@ -282,7 +264,6 @@ def find_run(recordings: Sequence[Listed], uid: str) -> tuple[Path, int] | None:
     """Find the recording of a run and the number of the run in it.
 
     Args:
-        recordings: the recordings to search.
         uid: the unique identifier of the run.
     """
     for recording in recordings:

@@ -36,11 +36,7 @@ atexit.register(close_all)
 
 @solara.component
 def ScenarioByName(name: str = "") -> None:
-    """The page of a registered scenario.
-
-    Args:
-        name: its name.
-    """
+    """The page of a registered scenario."""
     try:
         model = scenario(name)
     except UsageError as error:

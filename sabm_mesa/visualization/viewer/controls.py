@@ -101,7 +101,6 @@ def parameters_from(controls: list[Control], values: Mapping[str, Any]) -> dict[
     """The parameters whose set values differ from their defaults.
 
     Args:
-        controls: the controls.
         values: parameter → the value of its control, if it was set.
 
     Raises:

@@ -19,8 +19,6 @@ def html(tag: str, text: str = "", classes: str = "", **attributes: str) -> None
     """An element that contains a text.
 
     Args:
-        tag: its tag.
-        text: the text.
         classes: its CSS classes.
         attributes: its attributes; an underscore in a name becomes a hyphen.
     """
@@ -32,7 +30,6 @@ def inside(tag: str, classes: str = "", **attributes: str) -> Iterator[None]:
     """An element that contains the elements made inside the ``with`` block.
 
     Args:
-        tag: its tag.
         classes: its CSS classes.
         attributes: its attributes; an underscore in a name becomes a hyphen.
     """
@@ -97,7 +94,6 @@ def field(
     the last keys.
 
     Args:
-        label: its label.
         value: the current text or number.
         on_value: called with the new text or number; a number field never sends a text.
         kind: a text, or a whole number.

@@ -329,7 +329,6 @@ def numbers(model: SmartModel, shown: Shown, at: int | None = None) -> None:
     """The model data of a round; dashes before the first.
 
     Args:
-        model: the model.
         shown: the content to show.
         at: the round; None: the one that was played last.
     """

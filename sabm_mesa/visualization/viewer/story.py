@@ -57,7 +57,6 @@ def story_of(source: Source, agent: int, round_: int) -> dict[str, Any]:
 
     Args:
         source: where it is read.
-        agent: the agent.
         round_: the last round of the story, from 0; −1: the start.
 
     Returns:
@@ -210,7 +209,6 @@ def Story(
 
     Args:
         source: where it is read.
-        agent: the agent.
         round_: the last round of the story.
         moment: the state of the recording; the story is read again when it changes.
         close: called when the user closes the panel.

@@ -108,7 +108,6 @@ def debrief_of(game: Game, seat: Seat) -> dict[str, Any] | None:
 
     Args:
         game: the game, which is over.
-        seat: the seat.
 
     Returns:
         A title, and charts with their words; None where nothing is to be compared.
@@ -135,7 +134,6 @@ def ballot_of(game: Game, seat: Seat) -> dict[str, Any] | None:
 
     Args:
         game: the game, which is over.
-        seat: the seat.
     """
     if not game.voting or seat.agent in game.votes or game.model_data().empty:
         return None
@@ -159,7 +157,6 @@ def machines_in_words(game: Game, seat: Seat) -> list[str]:
 
     Args:
         game: the game, which is over.
-        seat: the seat.
     """
     if game.model_data().empty:
         return []
@@ -451,7 +448,6 @@ def report(session: ClassSession, language: str = ENGLISH) -> str:
 
     Args:
         session: the class; its games are over.
-        language: its language.
     """
 
     def say(text: Any) -> Any:
@@ -598,11 +594,7 @@ def _earned(games: Sequence[Game]) -> Slide:
 
 
 def score_in_words(label: str) -> str:
-    """The earnings of people, as the slides call them.
-
-    Args:
-        label: the label of the score of a run.
-    """
+    """The earnings of people, as the slides call them."""
     return known(f"scores.{slug(label)}", label)
 
 

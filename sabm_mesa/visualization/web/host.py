@@ -302,12 +302,7 @@ def _of_class(session: ClassSession) -> dict[str, Any]:
 
 
 def tile_of(game: Game, seat: Seat) -> dict[str, Any]:
-    """A seat as the host sees it.
-
-    Args:
-        game: its game.
-        seat: the seat.
-    """
+    """A seat as the host sees it."""
     question = seat.question
     if not seat.taken:
         state = "free"
@@ -327,11 +322,7 @@ def tile_of(game: Game, seat: Seat) -> dict[str, Any]:
 
 
 def progress(session: ClassSession) -> str:
-    """How far the games are, and who is waited for.
-
-    Args:
-        session: the class.
-    """
+    """How far the games are, and who is waited for."""
     games = session.games
     if session.status == "open":
         if not (empty := sum(not seat.taken for _, seat in session.seats)):

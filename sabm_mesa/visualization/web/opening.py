@@ -153,8 +153,6 @@ def take_up(host: str, path: Path, run: int, language: str = ENGLISH) -> ClassSe
 
     Args:
         host: the secret of the browser that may see its links.
-        path: the recording.
-        run: the number of the run.
         language: the language of the wall and the results.
 
     Raises:

@@ -87,7 +87,6 @@ def key_page(request: Request, problem: str = "") -> Response:
     """The page that asks for the key of the server.
 
     Args:
-        request: the request for a page of a host.
         problem: what is wrong with the key that was given.
     """
     asked = [pair for pair in request.query_params.multi_items() if pair[0] != "key"]

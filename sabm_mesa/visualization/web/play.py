@@ -280,8 +280,6 @@ def state_of(game: Game, seat: Seat, holder: str) -> dict[str, Any]:
     """All that a page of a seat shows now, as plain data.
 
     Args:
-        game: the game.
-        seat: the seat.
         holder: the session of the browser; another than the one at the seat is told nothing.
     """
     state: dict[str, Any] = {**_EMPTY, "version": seat.version, "title": title_of(game.model)}
@@ -400,12 +398,7 @@ def _input(field: Input) -> dict[str, Any]:
 
 
 def board_of(ask: Ask, model: SmartModel) -> dict[str, Any] | None:
-    """Return the board beside the inputs of the form; None where these are all.
-
-    Args:
-        ask: the question.
-        model: the model.
-    """
+    """Return the board beside the inputs of the form; None where these are all."""
     board_of_game = model.class_game.board
     board = None if board_of_game is None else board_of_game(ask)
     if board is not None:

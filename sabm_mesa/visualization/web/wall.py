@@ -71,11 +71,7 @@ def wall_of(session: ClassSession) -> Wall:
 
 
 def session_of_link(token: str) -> ClassSession | None:
-    """The class of a read-only link; None if there is none or it was closed.
-
-    Args:
-        token: the secret of the link.
-    """
+    """The class of a read-only link; None if there is none or it was closed."""
     for session, wall in list(_WALLS.items()):
         same = secrets.compare_digest(wall.token.encode(), token.encode())
         if same and GAMES.session(session.code) is session:
@@ -87,7 +83,6 @@ def group_of(game: Game, number: int) -> dict[str, Any]:
     """The data of a group's tile.
 
     Args:
-        game: the game.
         number: the number of the group, from 1.
 
     Returns:
@@ -116,9 +111,6 @@ def points_of(game: Game) -> list[Point]:
     """The course of a group: the mean decision of its agents by round so far.
 
     If the scenario declares no decision for this, the first model column is used.
-
-    Args:
-        game: the game.
 
     Returns:
         Displayed round numbers, and values; None: no value.

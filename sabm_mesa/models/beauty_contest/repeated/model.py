@@ -188,9 +188,6 @@ class RepeatedBeautyContest(SmartModel):
     ) -> tuple[Sequence[PlayedRound], Sequence[tuple[float | None, float]]]:
         """Return the results of earlier rounds that a player sees in this round.
 
-        Args:
-            player: the player.
-
         Returns:
             The last rounds without hidden values, and the player's pick and payoff in each of them,
             which are empty if they are not revealed.
@@ -201,11 +198,7 @@ class RepeatedBeautyContest(SmartModel):
         return revealed, newest(player.results, self.window) if "own" in self.revealed else ()
 
     def notice_to(self, player: Player) -> Notice | None:
-        """Return the facts about opponents with a fixed strategy; None if prompts omit them.
-
-        Args:
-            player: the player.
-        """
+        """Return the facts about opponents with a fixed strategy; None if prompts omit them."""
         if not self.notice:
             return None
         fixed = [other.mind.spec for other in self._fixed if other is not player]

@@ -97,7 +97,6 @@ def scene(model: CocktailParty, people: pd.DataFrame | None, _numbers: Mapping[s
     """The guests on a circle, and a line for each pair that talks, wider for more talks.
 
     Args:
-        model: the party.
         people: the agent data of one or several rounds; None for the start.
         _numbers: the model data of the round.
     """

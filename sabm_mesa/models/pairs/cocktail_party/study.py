@@ -61,7 +61,6 @@ def repeat_rate(talks: Sequence[tuple[int, Pair]], turn: int, window: int = WIND
 
     Args:
         talks: (round, pair) of all talks; the order of a pair does not matter.
-        turn: the round.
         window: number of rounds before it that count.
 
     Returns:

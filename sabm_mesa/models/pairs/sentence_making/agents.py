@@ -65,9 +65,6 @@ class Sentence(Text):
 class Writer(PairAgent):
     """An agent who writes sentences with given words.
 
-    Args:
-        model: the model.
-
     Attributes:
         decisions: the decision on each sentence for the words of the round.
         written: number of sentences.

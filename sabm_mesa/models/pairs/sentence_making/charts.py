@@ -29,7 +29,6 @@ def table(model: SentenceMaking, model_data: pd.DataFrame) -> tuple[str, pd.Data
     """The first sentence of each writer to the last word set.
 
     Args:
-        model: the model.
         model_data: one row per word set.
     """
     if model_data.empty:

@@ -59,7 +59,6 @@ def missing_words(sentence: str, given: Sequence[str]) -> list[str]:
     """The given words that a sentence lacks in every form, in order.
 
     Args:
-        sentence: the sentence.
         given: the required words.
     """
     forms = {stem(part) for word in words_of(sentence) for part in (word, *word.split("-"))}
@@ -73,7 +72,6 @@ def is_well_formed(sentence: str, given: Sequence[str]) -> bool:
     words other than the given ones. Its meaning is not checked.
 
     Args:
-        sentence: the text.
         given: the required words.
     """
     text = sentence.strip().lstrip("\"'\u201c\u2018(")
@@ -93,7 +91,6 @@ def is_valid(sentence: str, given: Sequence[str], earlier: Iterable[str] = ()) -
     """Whether a sentence meets the four criteria.
 
     Args:
-        sentence: the sentence.
         given: the required words.
         earlier: earlier sentences with the same words.
     """
