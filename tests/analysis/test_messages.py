@@ -105,6 +105,25 @@ def test_words_on_the_subject_of_a_scenario_join_those_of_the_coder(tmp_path) ->
 
 
 @pytest.mark.parametrize(
+    ("text", "is_place"),
+    [
+        ("Take the left side.", True),
+        ("Take the side left of us.", True),
+        ("Take the gangway.", True),
+        ("Take the left.", False),
+        ("Take the side.", False),
+        ("Take the side on the left.", False),
+        ("Take the left left.", False),
+    ],
+)
+def test_a_place_is_a_room_or_a_side_next_to_a_word_for_a_place(text: str, is_place: bool) -> None:
+    coder = MessageCoder(
+        {"guidance": {"sides": ["left"], "rooms": ["gangway"], "directions": ["take"]}}
+    )
+    assert ("guidance" in coder.codes(text)) == is_place
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ('guidance = ["bow"]', "guidance must be a table of lists of words"),
