@@ -9,7 +9,7 @@ always among the models. The estimates of all decisions under the selected model
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,64 +60,45 @@ WIDE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
-    """One model, fitted to the decisions of one group.
-
-    Attributes:
-        fit: the estimates.
-        intervals: parameter → its 95 % interval by the profile likelihood.
-        gained: the share of the log-likelihood of chance that the model gains (`Fit.gained`).
-    """
-
-    fit: Fit
-    intervals: dict[str, tuple[float, float]]
-    gained: float
-
-    @property
-    def unidentified(self) -> list[str]:
-        """The parameters that the decisions do not identify: the interval spans half of the limits.
-
-        A parameter that is searched on a log scale is measured on it.
-        """
-        return [
-            parameter.name
-            for parameter in self.fit.model.parameters
-            if np.diff([parameter.share(end) for end in self.intervals[parameter.name]])[0] >= WIDE
-        ]
-
-
-@dataclass(frozen=True, eq=False)
 class FitGroup:
     """The decisions of all agents, or of those with one mind.
 
     Attributes:
         name: the name of the group.
         panel: its decisions.
-        fitted: the models, sorted by BIC.
+        fits: the models, sorted by BIC.
+        intervals: model → parameter → its 95 % interval by the profile likelihood.
         test: the absolute test of the selected model; None without it.
     """
 
     name: str
     panel: Panel
-    fitted: Sequence[Fitted]
+    fits: Sequence[Fit]
+    intervals: Mapping[str, Mapping[str, tuple[float, float]]]
     test: AbsoluteTest | None = None
+
+    @property
+    def selected(self) -> Fit:
+        """The model with the smallest BIC."""
+        return self.fits[0]
 
     @property
     def verdict(self) -> str:
         """The name of the selected model, or `NONE` if the absolute test rejects it."""
         refused = self.test is not None and self.test.refused
-        return NONE if refused else self.selected.fit.model.name
+        return NONE if refused else self.selected.model.name
 
-    @property
-    def selected(self) -> Fitted:
-        """The model with the smallest BIC."""
-        return self.fitted[0]
+    def interval(self, fit: Fit, parameter: str) -> tuple[float, float, str]:
+        """The interval of a parameter, and the remark that the decisions do not identify it.
 
-    @property
-    def as_good(self) -> list[str]:
-        """The models that fit as well as the selected one, by BIC."""
-        most = self.selected.fit.bic + MENTIONED
-        return [fitted.fit.model.name for fitted in self.fitted[1:] if fitted.fit.bic < most]
+        They do not if the interval spans half of the limits, on a log scale if the parameter is
+        searched on it.
+        """
+        if not parameter:
+            return math.nan, math.nan, ""
+        low, high = self.intervals[fit.model.name][parameter]
+        share = next(free for free in fit.model.parameters if free.name == parameter).share
+        return low, high, "not identified" if share(high) - share(low) >= WIDE else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +129,7 @@ class FitStudy:
     @property
     def fingerprint(self) -> Fingerprint:
         """The estimates of all decisions under the selected model."""
-        best, minds = self.pooled.selected.fit, _minds(self.pooled.panel)
+        best, minds = self.pooled.selected, _minds(self.pooled.panel)
         return Fingerprint(self.scenario, best.model.name, best.by_name, ", ".join(minds))
 
 
@@ -202,38 +183,29 @@ def fit_recording(
 def table_of_fits(study: FitStudy) -> pd.DataFrame:
     """One row per parameter of each model and group; a model without parameters has one row.
 
-    Returns:
-        ``group``, ``model``, ``selected``, ``parameter``, ``estimate``; ``low`` and ``high``
-        (profile likelihood), ``remark``; ``players``, ``decisions``, ``log_likelihood``, ``free``
-        (parameters), ``gained`` (the share of the log-likelihood of chance), and ``bic``.
+    The interval from ``low`` to ``high`` is of the profile likelihood, ``free`` the number of free
+    parameters, and ``gained`` the share of the log-likelihood of chance that the model gains.
     """
     return pd.DataFrame(
         [
             {
-                "group": group.name, "model": fitted.fit.model.name,
-                "selected": fitted is group.selected, "parameter": name, "estimate": value,
-                "low": low, "high": high,
-                "remark": "not identified" if name in fitted.unidentified else "",
-                "players": len(group.panel.players), "decisions": fitted.fit.n_decisions,
-                "log_likelihood": fitted.fit.log_likelihood, "free": fitted.fit.n_free,
-                "gained": fitted.gained, "bic": fitted.fit.bic,
+                "group": group.name, "model": fit.model.name, "selected": fit is group.selected,
+                "parameter": name, "estimate": value, "low": low, "high": high, "remark": remark,
+                "players": len(group.panel.players), "decisions": fit.n_decisions,
+                "log_likelihood": fit.log_likelihood, "free": fit.n_free,
+                "gained": fit.gained(group.panel), "bic": fit.bic,
             }
             for group in study.groups
-            for fitted in group.fitted
-            for name, value in (fitted.fit.by_name or {"": math.nan}).items()
-            for low, high in [fitted.intervals.get(name, (math.nan, math.nan))]
+            for fit in group.fits
+            for name, value in (fit.by_name or {"": math.nan}).items()
+            for low, high, remark in [group.interval(fit, name)]
         ]
     )  # fmt: skip
 
 
 def table_of_types(study: FitStudy) -> pd.DataFrame:
-    """The probable type of each agent under the selected model of all agents.
-
-    Returns:
-        One row per agent: ``run``, ``agent``, ``mind``, ``decisions``, ``type`` and its
-        ``probability``; empty when the selected model has no types.
-    """
-    panel, best = study.pooled.panel, study.pooled.selected.fit
+    """The probable type of each agent under the selected model of all agents, if it has types."""
+    panel, best = study.pooled.panel, study.pooled.selected
     if not isinstance(best.model, Mixture):
         return pd.DataFrame()
     shares = best.model.posterior(best.parameters, panel)
@@ -259,7 +231,7 @@ def report_of(study: FitStudy) -> Report:
         for row in rows
         if row["differences"]
     )
-    model, panel = study.pooled.selected.fit.model, study.pooled.panel
+    model, panel = study.pooled.selected.model, study.pooled.panel
     people = pd.DataFrame(
         [
             {"who": person.who, "parameter": name, "estimate": value, "source": person.source}
@@ -319,17 +291,14 @@ def report_of(study: FitStudy) -> Report:
 
 def draw_fingerprint(study: FitStudy) -> Figure:
     """The estimates of the selected model with their intervals, and published ones of people."""
-    model = study.pooled.selected.fit.model
+    model = study.pooled.selected.model
     people = [person for person in study.behaviour.people if person.model == model.name]
     shares = [p for p in model.parameters if p.name.startswith("share_")]
     blocks = [
         block for block in (shares, *([p] for p in model.parameters if p not in shares)) if block
     ]
-    shown = [
-        (group.name, next(fitted for fitted in group.fitted if fitted.fit.model is model))
-        for group in study.groups
-    ]
-    heights = [0.7 + 0.22 * len(block) * (len(shown) + len(people)) for block in blocks] or [1.0]
+    n_shown = len(study.groups) + len(people)
+    heights = [0.7 + 0.22 * len(block) * n_shown for block in blocks] or [1.0]
     figure = style.new_figure(
         f"What kind of player: {model.title}",
         f"{study.path.name}, {study.scenario}: estimates with 95 % intervals (profile likelihood)",
@@ -337,14 +306,16 @@ def draw_fingerprint(study: FitStudy) -> Figure:
     )
     axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
     for ax, block in zip(axes, blocks, strict=False):
-        step = 0.8 / (len(shown) + len(people))
+        step = 0.8 / n_shown
         names = [parameter.name for parameter in block]
         rows = np.arange(len(block)) - 0.4 + step / 2
-        for i, (name, fitted) in enumerate(shown):
-            values = np.array([fitted.fit.by_name[name] for name in names])
-            ends = np.array([fitted.intervals[name] for name in names]).T
-            ax.errorbar(values, rows + step * i, xerr=np.abs(ends - values), fmt="o", label=name)
-        for i, person in enumerate(people, len(shown)):
+        for i, group in enumerate(study.groups):
+            best = next(fit for fit in group.fits if fit.model is model)
+            values = np.array([best.by_name[name] for name in names])
+            ends = np.array([group.intervals[model.name][name] for name in names]).T
+            errors = np.abs(ends - values)
+            ax.errorbar(values, rows + step * i, xerr=errors, fmt="o", label=group.name)
+        for i, person in enumerate(people, len(study.groups)):
             values = np.array([person.parameters.get(name, math.nan) for name in names])
             label = f"{person.who} ({person.source})"
             ax.plot(values, rows + step * i, "Ds^v"[i % 4], color=style.GREY, label=label)
@@ -361,12 +332,12 @@ def draw_fingerprint(study: FitStudy) -> Figure:
 
 def _verdict(group: FitGroup) -> dict[str, Any]:
     """The verdict on one group, as a row."""
-    test = group.test
+    test, best = group.test, group.selected
+    as_good = [fit.model.name for fit in group.fits[1:] if fit.bic < best.bic + MENTIONED]
     return {
         "group": group.name, "decisions": len(group.panel), "players": len(group.panel.players),
-        "verdict": group.verdict, "selected": group.selected.fit.model.name,
-        "as_good": ", ".join(group.as_good), "gained": group.selected.gained,
-        "p": math.nan if test is None else test.p,
+        "verdict": group.verdict, "selected": best.model.name, "as_good": ", ".join(as_good),
+        "gained": best.gained(group.panel), "p": math.nan if test is None else test.p,
         "data_sets": 0 if test is None else test.data_sets,
         "differences": "; ".join(MISSES[name] for name in test.misses)
         if test is not None and test.refused else "",
@@ -445,19 +416,15 @@ def _fitted(
     watch(f"{name}: {len(models)} models")
     fits = sorted((fit(model, panel) for model in models), key=lambda found: found.bic)
     watch(f"{name}: {fits[0].model.name} is selected by BIC; the intervals")
-    fitted = [
-        Fitted(
-            found,
-            {parameter: profile_interval(found, panel, parameter) for parameter in found.by_name},
-            found.gained(panel),
-        )
+    intervals = {
+        found.model.name: {name: profile_interval(found, panel, name) for name in found.by_name}
         for found in fits
-    ]
+    }
     test = None
     if data_sets:
         watch(f"{name}: {data_sets} data sets drawn from {fits[0].model.name}")
         test = absolute_test(fits[0], panel, rng, data_sets)
-    return FitGroup(name, panel, fitted, test)
+    return FitGroup(name, panel, fits, intervals, test)
 
 
 def _minds(panel: Panel) -> list[str]:

@@ -175,7 +175,9 @@ def test_the_verdict_is_none_of_these_where_decisions_are_unlike_the_best_model(
     assert group.verdict == "none of these"
     assert group.test is not None
     assert "values" in group.test.misses
-    assert any(each.fit.model.name == "uniform" and each.gained == 0 for each in group.fitted)
+    assert any(
+        each.model.name == "uniform" and each.gained(group.panel) == 0 for each in group.fits
+    )
     with pytest.raises(ParameterError, match="needs at least 39 data sets"):
         fit_recording(file, absolute=10)
 
@@ -213,5 +215,5 @@ def test_gpt_4_plays_grim_in_the_published_dilemmas(tmp_path: Path) -> None:
 
     assert study.pooled.verdict == "strategies"
     assert study.fingerprint.parameters["share_Grim"] > 0.99
-    assert study.pooled.selected.gained == pytest.approx(0.866, abs=0.001)
+    assert study.pooled.selected.gained(study.pooled.panel) == pytest.approx(0.866, abs=0.001)
     assert set(table_of_types(study)["type"]) == {"Grim"}
