@@ -48,7 +48,6 @@ NOTE = (
 )
 Bin = tuple[float, float, float]
 """From, to (both inclusive), and per cent of the people."""
-PEOPLE_COLUMNS = ("treatment", "session", "person", "round", "value")
 ALL = ""
 """The treatment of data without treatments."""
 
@@ -64,18 +63,6 @@ class Effect(CodebookEntry):
 
     The numbers are means of a session (of people) or of a run. Two periods of the same sessions
     are compared in pairs, two treatments as independent groups, one number with ``value``.
-
-    Attributes:
-        says: the effect as a sentence.
-        round: the period, numbered as in the data.
-        treatment: the treatment; ``""``: all.
-        than_round: the period for comparison; None: the same.
-        than_treatment: the treatment for comparison; ``""``: the same.
-        value: a number for comparison, in place of a period or treatment.
-        direction: whether the first is less or more than the second.
-        published: the published conclusion, if the data here do not decide it: ``found`` or
-            ``not found``; ``""``: the test of the data decides.
-        where: the place of that conclusion.
     """
 
     says: str
@@ -90,15 +77,7 @@ class Effect(CodebookEntry):
 
 
 class Columns(CodebookEntry):
-    """The columns of a CSV file.
-
-    Attributes:
-        decision: the decision, a number (or a text of ``codes``).
-        person: who decided; ``""``: each row is another person.
-        session: the group whose members may depend on one another; ``""``: each person by itself.
-        round: the period; ``""``: there is one.
-        treatment: the treatment; ``""``: there is one.
-    """
+    """The columns of a CSV file; without a person or session, each row is one of its own."""
 
     decision: str
     person: str = ""
@@ -108,29 +87,7 @@ class Columns(CodebookEntry):
 
 
 class Codebook(CodebookEntry):
-    """Facts on a data set of people.
-
-    Attributes:
-        who: the people and their game, in a few words.
-        source: the publication, with the table or figure.
-        licence: under which the data may be used; of published facts ``"facts"``.
-        scenarios: the scenarios whose runs can be compared.
-        decision: the column of ``agents.csv`` with the same decision.
-        unit: its unit.
-        low: the smallest legal decision.
-        high: the largest.
-        codes: a decision in words → its number, in the data and in the runs.
-        set: the parameters of the scenario with which people's game is played.
-        treatments: the name of a treatment → the parameters of its runs.
-        first_round: the number of the first period in the data; in runs it is 0.
-        n: number of people.
-        round: the period of the bins and of the mean.
-        bins: from, to (both inclusive) and per cent of the people, in ascending order.
-        sessions: for each session its mean decision by period.
-        mean: mean decision of all.
-        columns: the columns of the CSV file.
-        effects: the effects that people showed.
-    """
+    """Facts on a data set of people; ``docs/how-to/humans.md`` explains the keys."""
 
     who: str
     source: str
@@ -138,8 +95,8 @@ class Codebook(CodebookEntry):
     scenarios: tuple[str, ...]
     decision: str
     unit: str = ""
-    low: float | None = None
-    high: float | None = None
+    low: float = -math.inf
+    high: float = math.inf
     codes: Mapping[str, float] = Field(default_factory=dict)
     set: Mapping[str, Any] = Field(default_factory=dict)
     treatments: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
@@ -155,13 +112,13 @@ class Codebook(CodebookEntry):
 
 @dataclass(frozen=True, eq=False)
 class PeopleData:
-    """A data set of people.
+    """A data set of people; treatment ``""`` is all, and periods are numbered as in the data.
 
     Attributes:
         name: its name, or that of its file.
         book: its codebook.
-        decisions: one row per decision, with `PEOPLE_COLUMNS`; None when only summaries are
-            published.
+        decisions: one row per decision, with ``treatment``, ``session``, ``person``, ``round`` and
+            ``value``; None when only summaries are published.
     """
 
     name: str
@@ -173,36 +130,30 @@ class PeopleData:
         """The people in words, with the source."""
         return f"{self.book.who} ({self.book.source})"
 
-    def session_means(self, treatment: str, period: int) -> Floats | None:
-        """Mean decision of each session in a period; None when it is not known.
+    @property
+    def _has_sessions(self) -> bool:
+        return self.book.columns is not None and self.book.columns.session != ""
 
-        The treatment ``""`` is all of them; periods are numbered as in the data.
-        """
-        if self.decisions is not None:
-            rows = self.decisions[self.decisions["round"] == period]
-            rows = rows if treatment == ALL else rows[rows["treatment"] == treatment]
-            if rows.empty or not self.book.columns or not self.book.columns.session:
-                return None
-            means: Floats = rows.groupby("session")["value"].mean().to_numpy(dtype=np.float64)
-            return means
-        number = period - self.book.first_round
-        if treatment == ALL and self.book.sessions and 0 <= number < len(self.book.sessions[0]):
-            return np.array([session[number] for session in self.book.sessions], dtype=np.float64)
-        return None
+    def session_means(self, treatment: str, period: int) -> Floats | None:
+        """Mean decision of each session in a period; None when it is not known."""
+        if self.decisions is None:
+            means = dict(enumerate(zip(*self.book.sessions, strict=True), self.book.first_round))
+            return np.array(means[period]) if treatment == ALL and period in means else None
+        rows = _chosen(self.decisions, treatment, period)
+        if rows.empty or not self._has_sessions:
+            return None
+        return rows.groupby("session")["value"].mean().to_numpy(np.float64)
 
     def of(self, treatment: str, period: int) -> tuple[Floats, list[str] | None]:
-        """People's decisions in a period, and their sessions if these are known.
-
-        The treatment ``""`` is all of them; periods are numbered as in the data.
-        """
+        """People's decisions in a period, and their sessions if these are known."""
         if self.decisions is None:
             middles = [(low + high) / 2 for low, high, _ in self.book.bins]
             counts = [round(share * (self.book.n or 0) / 100) for *_, share in self.book.bins]
             return np.repeat(np.array(middles), counts), None
-        rows = self.decisions[self.decisions["round"] == period]
-        rows = rows if treatment == ALL else rows[rows["treatment"] == treatment]
-        known = self.book.columns is not None and self.book.columns.session
-        return rows["value"].to_numpy(float), rows["session"].tolist() if known else None
+        rows = _chosen(self.decisions, treatment, period)
+        return rows["value"].to_numpy(float), rows[
+            "session"
+        ].tolist() if self._has_sessions else None
 
     def coarsened(self, values: Floats) -> Floats:
         """Decisions as the middles of the bins in which they lie."""
@@ -211,6 +162,11 @@ class PeopleData:
         places = np.searchsorted(starts, values, side="right") - 1
         coarse: Floats = middles[np.maximum(places, 0)]
         return coarse
+
+
+def _chosen(decisions: pd.DataFrame, treatment: str, period: int) -> pd.DataFrame:
+    rows = decisions[decisions["round"] == period]
+    return rows if treatment == ALL else rows[rows["treatment"] == treatment]
 
 
 @cache
@@ -311,7 +267,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
 
 
 def _decisions(path: Path, book: Codebook, columns: Columns) -> pd.DataFrame:
-    """The rows of a CSV file, with `PEOPLE_COLUMNS`."""
+    """The rows of a CSV file, as in `PeopleData.decisions`."""
     given = _read_csv(path)
     named = {what: name for what, name in columns.model_dump().items() if name}
     if missing := [name for name in named.values() if name not in given.columns]:
@@ -333,10 +289,7 @@ def _decisions(path: Path, book: Codebook, columns: Columns) -> pd.DataFrame:
     rows = rows.dropna(subset=["value", "round"])
     if rows.empty:
         raise ParameterError(f"{path} has no decision in its column {columns.decision}.")
-    outside = rows[
-        (rows["value"] < (-math.inf if book.low is None else book.low))
-        | (rows["value"] > (math.inf if book.high is None else book.high))
-    ]
+    outside = rows[~rows["value"].between(book.low, book.high)]
     if len(outside):
         raise ParameterError(
             f"{path}, row {int(outside.index[0]) + 2}: the decision {outside['value'].iloc[0]:g} "
@@ -346,7 +299,7 @@ def _decisions(path: Path, book: Codebook, columns: Columns) -> pd.DataFrame:
     if columns.treatment and known and (odd := sorted(set(rows["treatment"]) - known)):
         raise UnknownName(f"treatment of {path}", odd[0], known)
     rows["round"] = rows["round"].astype(int)
-    return rows[list(PEOPLE_COLUMNS)].reset_index(drop=True)
+    return rows.reset_index(drop=True)
 
 
 def _named(given: pd.DataFrame, column: str, otherwise: Any) -> pd.Series[str]:
@@ -356,8 +309,7 @@ def _named(given: pd.DataFrame, column: str, otherwise: Any) -> pd.Series[str]:
 
 def numbers_of(given: pd.Series[Any], codes: Mapping[str, float], where: str) -> pd.Series[float]:
     """Decisions as numbers; missing ones are NaN."""
-    texts = given.where(given.notna(), None)
-    coded = texts.map(lambda text: codes.get(str(text), text) if text is not None else None)
+    coded = given.map(lambda text: codes.get(str(text), text), na_action="ignore")
     numbers = pd.to_numeric(coded, errors="coerce").astype(float)
     unread = given[given.notna() & numbers.isna()]
     if len(unread) or np.isinf(numbers).any():
@@ -397,8 +349,7 @@ class Played:
 
     def of(self, treatment: str, number: int) -> pd.DataFrame:
         """The decisions of a round; of all treatments for ``""``."""
-        rows = self.decisions[self.decisions["round"] == number].dropna(subset="value")
-        return rows if treatment == ALL else rows[rows["treatment"] == treatment]
+        return _chosen(self.decisions, treatment, number).dropna(subset="value")
 
 
 def read_runs(path: str | Path, people: PeopleData) -> Played:

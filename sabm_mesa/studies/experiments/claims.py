@@ -1,7 +1,8 @@
 """Claims about a measure of runs: one class for each kind.
 
 A claim is about one number per run: a measure in a condition, or its difference to another one in
-runs of the same seed (`Claim.places`). It sets `limits` on a quantity of these numbers.
+runs of the same seed (`Claim.places`). It sets `limits` on a quantity of these numbers. The keys of
+each kind are in ``docs/experiments.md``.
 """
 
 from __future__ import annotations
@@ -37,22 +38,7 @@ class Entry(BaseModel):
 
 
 class Claim(Entry):
-    """A published statement about a measure that runs can support or not.
-
-    Attributes:
-        text: the claim in a sentence.
-        source: its publication.
-        measure: the name of the measure.
-        condition: its condition or group of conditions.
-        estimand: the quantity of the claim: the ``median`` of the runs (for two conditions the
-            median difference), their ``mean``, whose measure needs bounds, or the ``share`` of runs
-            in which something holds (the measure is 0 or 1 in each run). ``""``: the mean of a
-            measure that is a share, else the median.
-        ours: the part of the statement that is our choice (such as a limit that the source does not
-            give).
-        assumption: the assumption of classical minds that implies the claim (a name in their
-            `assumes`), or ``""``.
-    """
+    """A published statement about a measure that runs can support or not."""
 
     text: str
     source: str
@@ -154,13 +140,7 @@ class Within(Claim):
 
 
 class Compared(Claim):
-    """A comparison of two conditions, or of two measures.
-
-    Attributes:
-        than: the condition or group for comparison; ``""``: that of the claim.
-        than_measure: the measure for comparison, if that is another one, such as the same number of
-            another player.
-    """
+    """A comparison of two conditions, or of two measures."""
 
     than: str = ""
     than_measure: str = ""
@@ -215,9 +195,7 @@ class Like(Compared):
 class EqualEffects(Compared):
     """The difference to `than` is that between the two conditions of `other_effect`.
 
-    Attributes:
-        other_effect: two conditions or groups.
-        margin: the difference up to which effects are equal; 0: the verdict is whether they differ.
+    Without a margin, the verdict is whether the differences differ.
     """
 
     said = "against {0}, as {1} against {2}, up to {margin}"

@@ -1,8 +1,9 @@
 """The file of an experiment: its schema, and strict reading.
 
 An experiment is one TOML file: conditions of a scenario, measures, claims, published figures and
-plots. Pydantic checks types and keys; then references between entries and to the scenario are
-checked. Mistakes are one line, which names each of them.
+plots. ``docs/experiments.md`` explains the keys of each table. Pydantic checks types and keys; then
+references between entries and to the scenario are checked. Mistakes are one line, which names each
+of them.
 """
 
 from __future__ import annotations
@@ -68,12 +69,7 @@ Tables = BeforeValidator(_as_tables)
 
 
 class Scale(Entry):
-    """The size of an experiment.
-
-    Attributes:
-        runs: the number of runs per condition.
-        set: parameters of all conditions at this scale.
-    """
+    """The size of an experiment: runs per condition, and parameters of all conditions."""
 
     runs: int
     set: Mapping[str, Any] = Field(default_factory=dict)
@@ -82,20 +78,8 @@ class Scale(Entry):
 class Condition(Entry):
     """One condition of an experiment.
 
-    Attributes:
-        name: its name.
-        label: its name on plots and in reports.
-        set: its parameters.
-        minds: the minds of the published runs, if they define the condition, or if its claims are
-            only about language models, which other minds cannot judge.
-        mix: slot → number of agents, if several kinds of minds play (see `Experiment.slots`).
-        fork_of: the condition whose runs it continues, or ``""``.
-        at: scale → the round of the fork.
-        builds_on: ``EXPERIMENT/CONDITION``: an earlier run that all runs of the condition build on
-            (see `Study.builds_on`); or ``""``. It is played once, by the language model of the
-            condition, or by classical minds without one.
-        scenario: another scenario with the same columns, such as another commons; ``""``: that of
-            the experiment.
+    The earlier run of `builds_on` is played once, by the language model of the condition, or by
+    classical minds without one.
     """
 
     name: str
@@ -110,13 +94,7 @@ class Condition(Entry):
 
 
 class Group(Entry):
-    """Several conditions that a claim combines: the mean of their runs of the same seed.
-
-    Attributes:
-        name: its name, which claims can use in place of a condition.
-        label: its name in reports.
-        conditions: the names of its conditions.
-    """
+    """Several conditions that a claim combines: the mean of their runs of the same seed."""
 
     name: str
     label: str
@@ -126,32 +104,9 @@ class Group(Entry):
 class Measure(Entry):
     """One number of a run.
 
-    Attributes:
-        name: its name in ``measures.csv``.
-        label: a description in a few words.
-        columns: its data columns; with several, all values have the same weight.
-        take: how: ``mean``, ``sd``, ``min``, ``max``, ``sum`` of the values, or their ``mode`` (the
-            most frequent one, the smallest of several); ``change`` from the first to the last
-            round; ``slope`` per round; ``share`` of the values from `low` to `high`; ``first``
-            round with all values from `low` to `high`; ``settles``: the round from which on all
-            stay within `high` of the final price (see `settling_round`); ``trend``: Kendall's tau
-            of the values and their rounds, from −1 (a fall in every round) to 1 (a rise in every
-            round; Kendall 1938); or a measure of messages that the scenario declares (see
-            `Study.message_measures`).
-        data: its data: of the ``model``, of its ``agents``, or their ``messages`` with the codes of
-            the message coder as columns.
-        rounds: the first and the last round that count, from 0; negative numbers count from the
-            end. A shorter run keeps its last values.
-        agent: the number of the only agent that counts in data of ``agents``; 0: all agents.
-        low: see `take`.
-        high: see `take`.
-        never: the value of a run in which the event of ``first``, ``settles`` or a measure of
-            messages does not happen; NaN: none. Without it a claim on an early event is judged only
-            by the runs with that event.
-        bounds: the least and the greatest possible value of the measure in a run, which a claim
-            about a mean needs; by default they follow from the take and the scenario's bounds of
-            the columns.
-        unit: the unit, or ``""``.
+    A run that is shorter than `rounds` keeps its last values. By default, `bounds` follow from the
+    take and the scenario's bounds of the columns. `never` is NaN for no value: a claim on an early
+    event is then judged only by the runs with that event.
     """
 
     name: str
@@ -174,18 +129,7 @@ class Measure(Entry):
 
 
 class Published(Entry):
-    """Published numbers: a table, condition × measure or condition × round.
-
-    Attributes:
-        source: their publication.
-        numbers: condition → a number for each measure, or for each round; NaN: not published. The
-            numbers of people have the key ``people``.
-        measures: the comparable measures.
-        column: the model column of a course.
-        rounds: the rounds of a course.
-        label: their subject, for plots; ``""``: the label of the condition.
-        scale: the scale of comparable runs; ``""``: any.
-    """
+    """Published numbers: a table, condition (or ``people``) × measure or round; NaN: none."""
 
     source: str
     numbers: Mapping[str, Numbers]
@@ -211,19 +155,7 @@ class Figures:
 
 
 class Plot(Entry):
-    """A plot that puts the conditions of an experiment side by side.
-
-    Attributes:
-        kind: ``rounds``: the mean of model columns by round and condition, with an interval over
-            runs; ``values``: the distribution of an agent column in one round.
-        title: its title.
-        columns: the columns; with several, their mean.
-        label: the axis of the values, with its unit.
-        round: the round of a distribution.
-        theory: the predictions to draw, by their name in `Study.theory_marks`, or ``""``.
-        human: the distribution of people to draw, by its name in
-            `sabm_mesa.studies.people.human_distributions`, or ``""``.
-    """
+    """A plot that puts the conditions of an experiment side by side."""
 
     kind: Literal["rounds", "values"]
     title: str
@@ -235,31 +167,7 @@ class Plot(Entry):
 
 
 class Experiment(Entry):
-    """A published experiment.
-
-    Attributes:
-        name: its name: that of its file.
-        title: a description of its content.
-        question: the question in a sentence.
-        source: the publication.
-        scenario: the scenario.
-        minds: the minds that decided in the published runs.
-        cost: its cost class at paper scale (see `COSTS`).
-        scales: ``quick`` and ``paper``.
-        conditions: the conditions.
-        groups: groups of conditions that claims combine.
-        measures: the measures.
-        claims: the published claims.
-        published: the tables of published numbers.
-        slots: kinds of minds that conditions mix → the default mind: ``given`` (the minds for all),
-            or a spec.
-        plots: the plots that compare conditions.
-        show: the scenario's plots of each condition in the report.
-        set: parameters of all conditions.
-        alpha: the level of the verdicts: the probability of any wrong one, if no claim were true or
-            false.
-        notes: facts that were calibrated, chosen by us, or are unknown.
-    """
+    """A published experiment, or one of a user; its name is that of its file."""
 
     name: str
     title: str
