@@ -16,9 +16,8 @@ def check(
     """Check that a scenario follows the rules of the package, in about 30 runs.
 
     Runs have 3 rounds. One longer run has the default number of rounds of the scenario, at most 50,
-    and its pictures and plots are drawn. Later rounds, other parameters and rare answers are not
-    checked: to check them, use --rounds and --set. Small values are fast. The exit status is 1 if a
-    check fails.
+    and draws its pictures and plots. To check later rounds or other parameters, use --rounds and
+    --set. The exit status is 1 if a check fails.
     """
     from sabm_mesa.core.scheduler import orders
     from sabm_mesa.recording import export

@@ -30,8 +30,8 @@ def doctor(
         str | None,
         typer.Argument(
             metavar="[SCENARIO|RECORDING]",
-            help="With --minds: the scenario or recorded run whose questions the model is asked, "
-            "in every answer format. Without --minds: a recording to check for unfinished runs and "
+            help="With --minds: a scenario or a recorded run. The model answers its questions in "
+            "every answer format. Without --minds: a recording to check for unfinished runs and "
             "lost answers.",
         ),
     ] = None,
@@ -40,8 +40,8 @@ def doctor(
         int,
         typer.Option(
             min=1,
-            help="Number of questions of each kind in each answer format, and of problems of each "
-            "kind in the preliminary test of the scenario.",
+            help="How often each question is asked in each answer format, and how many problems "
+            "of each kind the preliminary test of the scenario has.",
         ),
     ] = 4,
     base_url: BaseURL = None,

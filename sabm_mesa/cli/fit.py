@@ -31,8 +31,8 @@ def fit(
         int,
         typer.Option(
             min=0, max=10_000,
-            help="Number of data sets to simulate from the selected model for the test of its fit: "
-            "39 or more; 0 for none.",
+            help="Number of simulated data sets for the test of the selected model: 39 or more, "
+            "or 0 for no test.",
         ),
     ] = 99,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulations.")] = 0,

@@ -67,7 +67,7 @@ def judge(
     scenario: ScenarioFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Code messages of a recording by rules and a language model, and private reasoning."""
+    """Code the messages and the private reasoning of a recording."""
     from sabm_mesa.cli.progress import session
     from sabm_mesa.cli.report import deliver_report
     from sabm_mesa.recording.frames import Recorded

@@ -13,7 +13,7 @@ from sabm_mesa.cli.options import AsJson
 
 models = typer.Typer(
     name="models",
-    help="List local models; download (get), add (add) or remove (rm) their weights.",
+    help="List local models, or download, add and remove their weights.",
     rich_markup_mode=None,
     invoke_without_command=True,
 )

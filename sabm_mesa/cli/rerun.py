@@ -34,8 +34,8 @@ OnlyRuns = Annotated[
     list[int] | None,
     typer.Option(
         "--run",
-        help="Only this run. Repeatable. Default: all runs (replay), those of the latest command "
-        "(fork), or those of the latest unfinished command (resume).",
+        help="Only this run. Repeatable. Default: replay takes all runs, fork those of the latest "
+        "command, and resume those of the latest unfinished command.",
     ),
 ]
 
@@ -115,8 +115,8 @@ def resume(
 ) -> None:
     """Resume runs that were stopped or failed. Recorded answers are reused.
 
-    Tables, plots and summary are written when all runs are finished. The tables of a study, such as
-    a sweep, are written by its own command: repeat it. Limits given here, such as --budget-usd,
+    When all runs are finished, it writes tables, plots and summary. To get the tables of a study,
+    such as a sweep, repeat the command of the study. Limits of this command, such as --budget-usd,
     replace the recorded ones.
     """
     from sabm_mesa.cli.progress import session
