@@ -11,7 +11,9 @@ import pytest
 import segno
 from starlette.applications import Starlette
 
-from sabm_mesa import BertrandCompetition, SmartModel
+from sabm_mesa import BertrandCompetition, EmergencyEvacuation, ScriptedMind, SmartModel
+from sabm_mesa.core.phrases import translated
+from sabm_mesa.minds.human import Question
 from sabm_mesa.models.registry import SCENARIOS, scenario
 from sabm_mesa.runs.game import ClassSession, Game
 from sabm_mesa.visualization.access import NETWORK
@@ -24,7 +26,7 @@ from sabm_mesa.visualization.middleware import (
 from sabm_mesa.visualization.web import play
 from sabm_mesa.visualization.web.games import GAMES
 from sabm_mesa.visualization.web.page import SESSION
-from sabm_mesa.visualization.web.play import routes, state_of
+from sabm_mesa.visualization.web.play import answer_in_words, board_of, routes, state_of
 from tests.core.support import Tiny
 
 pytestmark = pytest.mark.check_once
@@ -193,6 +195,30 @@ def test_a_page_tells_of_one_moment_when_the_game_ends_while_it_is_read(
     assert after["version"] > during["version"]
     assert after["rounds"]["over"] is after["heading"] is True
     assert [len(table["rows"]) for table in after["tables"]] == [1, 1]
+
+
+def test_a_past_turn_says_what_stood_on_its_button() -> None:
+    asks: dict[str, Any] = {}
+
+    def answer(ask: Any) -> str:
+        asks[ask.name] = ask
+        return {"choose": "left", "act": "A"}.get(ask.name, "Fine.")
+
+    model = EmergencyEvacuation(
+        n_people=2, n_rounds=1, width=15, height=15, minds=ScriptedMind(answer), rng=1
+    )
+    model.step()
+    said = {
+        name: translated(answer_in_words(Question(0, asks[name], answer=given), model), "de")
+        for name, given in {"choose": "left", "act": "A"}.items()
+    }
+
+    (x, y), step = board_of(asks["act"], model)["me"], board_of(asks["act"], model)["options"][0]
+    across, down = {"↖": (-1, -1), "↑": (0, -1), "↗": (1, -1), "←": (-1, 0), "•": (0, 0),
+                    "→": (1, 0), "↙": (-1, 1), "↓": (0, 1), "↘": (1, 1)}[said["act"]]  # fmt: skip
+    assert said["choose"] == "left (links)"
+    assert (step["option"], step["at"]) == ("A", [x + across, y + down])
+    assert answer_in_words(Question(0, asks["act"]), model) == "(no answer in time)"
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

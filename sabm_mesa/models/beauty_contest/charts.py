@@ -72,7 +72,8 @@ def histogram(
         shares = 100 * picks.value_counts().sort_index() / len(valid)
         series.append(Series(str(mind), points_of(shares), "bars", COLOURS[i % len(COLOURS)]))
     marks = [(100 * pick / high, 0.0) for pick in level_k_marks(3, high / 2, p).values()]
-    levels = Series("levels 0 to 3", sorted(marks), "dots", style.VERMILLION)
+    places = ", ".join(f"{pick:.3g}" for pick, _ in marks)
+    levels = Series(f"levels 0 to 3: {places}", sorted(marks), "dots", style.VERMILLION)
     unit = "Pick" if high == 100 else "Pick (% of the range)"
     return Chart(name, title, [*series, levels, *beside], "Picks (%)", last=100, x=unit)
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from sabm_mesa.models.commons.model import CommonsGovernance
 
-SIDE, BAR = 10, 10
-"""Cells along a side of the stock, each a hundredth of it; length of a bar of a fifth of it."""
+SIDE, BAR = 10, 20
+"""Cells along a side of the stock, each a hundredth of it; cells of the longest bar."""
 TAKEN, LEFT, GONE = style.ORANGE, style.SKY_BLUE, "#D5DAE0"
 
 
@@ -116,7 +116,7 @@ def scene(
         harvest = harvests.get(id_, 0)
         size = min(1.0, 0.7 * row)
         marks.append(SceneMark(id_, 12.0, y, style.BLUE, size=size, name=harvester.name))
-        cells = min(math.ceil(harvest / (2 * cell)), BAR)
+        cells = min(math.ceil(harvest / cell), BAR)
         ground += [(17.0 + i, y, TAKEN) for i in range(cells)]
         labels += [(13.0, y, harvester.name, "start"), (17.0 + cells, y, f"{harvest:g}", "start")]
     unit = model.words("stock_units")

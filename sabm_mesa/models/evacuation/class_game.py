@@ -13,6 +13,8 @@ from sabm_mesa.core.phrases import Lines, Phrase, known, slug
 from sabm_mesa.models.declarations import ClassGame, ToldRound
 from sabm_mesa.models.evacuation.agents import DEAD, ESCAPED
 
+ARROWS = ("↖↑↗", "←•→", "↙↓↘")
+
 
 def board(ask: Ask) -> dict[str, Any] | None:
     """The room, with the exits or the cells to choose from; a cell is (row, column)."""
@@ -27,7 +29,8 @@ def board(ask: Ask) -> dict[str, Any] | None:
         "target": _place(nearest),
         "text": Phrase("room.step", exit=_named(seen.target)),
         "options": [
-            {"option": letter, "at": _place(cell)} for letter, cell in seen.options.items()
+            {"option": letter, "at": _place(cell), "words": _arrow(seen.cell, cell)}
+            for letter, cell in seen.options.items()
         ],
     }
 
@@ -72,6 +75,12 @@ def _grouped(seen: Facts) -> list[str]:
         counts[named[0] if len(named) == 1 else ""] += 1
     parts: list[str] = [f"{name} ({n})" for name, n in counts.most_common() if name]
     return [*parts, Phrase("room.no_exit", n=counts[""])] if counts[""] else parts
+
+
+def _arrow(here: tuple[int, int], there: tuple[int, int]) -> str:
+    """The step from a cell to a neighbouring one, or to itself, as an arrow."""
+    (row, column), (to_row, to_column) = here, there
+    return ARROWS[to_row - row + 1][to_column - column + 1]
 
 
 def _place(cell: tuple[int, int]) -> list[int]:

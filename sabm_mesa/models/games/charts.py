@@ -25,7 +25,8 @@ MOST_MARKED = 4
 """Maximum number of marked equilibria in a chart."""
 MOST_PARTS = 3
 """Maximum number of charts of the distribution of choices."""
-PAIR = 2
+PAIR, FEW = 2, 8
+"""Players of a pair; fewer than this many players have their names in the scene."""
 BEST = "*"
 """Mark of a payoff that is a best response to the other's choice."""
 
@@ -285,7 +286,8 @@ def scene(model: Any, people: pd.DataFrame | None, numbers: Mapping[str, Any]) -
             marks.append(SceneMark(member, *at, own, "o", 0.5, text, f"Player {member}"))
             if not pd.isna(payoffs.get(member)):
                 below = at[1] + (0.4 if at[1] >= y else -0.4)
-                labels.append((at[0], below, f"{payoffs[member]:.4g}", "middle"))
+                name = f"Player {member}: " if len(model.population) < FEW else ""
+                labels.append((at[0], below, f"{name}{payoffs[member]:.4g}", "middle"))
     ties = [
         (*places[one], *places[other], 1.0)
         for members in groups

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_ORDERS = 4
 """Maximum number of orders of infection in a chart."""
+FEW = 8
+"""Fewer than this many players have wide marks and their names in the scene."""
 CLASSES = {
     "nothing": style.VERMILLION,
     "up to half": style.ORANGE,
@@ -118,9 +120,11 @@ def scene(model: PublicGoods, people: pd.DataFrame | None, numbers: Mapping[str,
             share = 0.0 if amount is None else amount / model.endowment
             colour = style.GREY if amount is None else style.VERMILLION if not share else style.BLUE
             text = "" if amount is None else f"{amount:.3g}"
-            wide = 0.5 if len(members) < 8 else 3 / len(members)
+            wide = 0.5 if len(members) < FEW else 3 / len(members)
             marks.append(SceneMark(member, *at, colour, "o", wide, text, f"Player {member}"))
-            inner = x + 0.5 * (at[0] - x), y + 0.5 * (at[1] - y)
+            inner = x + 0.45 * (at[0] - x), y + 0.45 * (at[1] - y)
+            if len(model.players) < FEW:
+                labels.append((at[0], at[1] - 0.38, f"Player {member}", "middle"))
             ties += [(*at, *inner, 1 + 14 * share)] if share else []
     return Scene(
         "pots", "Contributions to the pots", extent, tuple(marks), tuple(pots),

@@ -313,7 +313,7 @@ def talk(controller: RunController, at: int | None) -> None:
             return
         round_ = max(by_round) if at is None else at
         said, words = by_round.get(round_, ()), round_of(controller.model, round_)
-        with card(f"Talk in {words}" if said else f"Nobody spoke in {words}"):
+        with card(f"Talk in {words}" if said else "Nobody spoke"):
             with inside("div"):
                 if len(said) > MOST_SAID:
                     last = f"The last {MOST_SAID} of {len(said)} messages."

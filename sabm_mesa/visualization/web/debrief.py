@@ -581,15 +581,19 @@ def _earned(games: Sequence[Game]) -> Slide:
     if table.empty:
         return Slide(title, words, "")
     low, high = float(table["score"].min()), float(table["score"].max())
-    low, *_, high = round_numbers(low, high if high > low else low + 1)
-    people = table.loc[table["mind"] == HUMAN, "score"]
+    whole, bins = bool(score.until), BINS
+    low, *_, high = round_numbers(low, high if high > low else low + 1, whole=whole)
+    if whole:  # numbers of rounds: each has a bar around it
+        low, high = low - 0.5, high + 0.5
+        bins = min(BINS, round(high - low))
+    people = _steps(table.loc[table["mind"] == HUMAN, "score"], low, high, bins)
     colours = _colours(games, _declared(games[0]))
-    series = [Distribution(Phrase("slides.class_people"), _steps(people, low, high), filled=True)]
+    series = [Distribution(Phrase("slides.class_people"), people, filled=True)]
     series += [
-        Distribution(_in_class(str(mind)), _steps(own, low, high), colours[str(mind)])
+        Distribution(_in_class(str(mind)), _steps(own, low, high, bins), colours[str(mind)])
         for mind, own in table[table["mind"] != HUMAN].groupby("mind")["score"]
     ]
-    drawing = _histogram(series, low, high, {}, label, alone=True)
+    drawing = _histogram(series, low, high, {}, label, alone=True, whole=whole)
     return Slide(title, words, Drawing(lambda language: drawing.in_(language).replace(YOU, "")))
 
 
@@ -682,10 +686,10 @@ def _of_people(data: pd.DataFrame, round_: int) -> pd.Series[float]:
     return chosen.dropna()
 
 
-def _steps(values: pd.Series[float], low: float, high: float) -> list[Step]:
-    width, counts = (high - low) / BINS, [0] * BINS
+def _steps(values: pd.Series[float], low: float, high: float, bins: int = BINS) -> list[Step]:
+    width, counts = (high - low) / bins, [0] * bins
     for value in values:
-        place = min(BINS - 1, max(0, math.floor((float(value) - low) / width)))
+        place = min(bins - 1, max(0, math.floor((float(value) - low) / width)))
         counts[place] += 1
     n = max(1, len(values))
     return [(low + i * width, low + (i + 1) * width, c / n) for i, c in enumerate(counts)]
@@ -707,23 +711,26 @@ def _from_bins(bins: Sequence[Step], low: float, high: float) -> list[Step]:
 
 def _histogram(
     series: Sequence[Distribution], low: float, high: float, theory: Mapping[str, float],
-    label: str, *, alone: bool,
+    label: str, *, alone: bool, whole: bool = False,
 ) -> Drawing:  # fmt: skip
     """Distributions of values, with `YOU` where the own value is marked."""
+    known = [one for one in series if any(share for *_, share in one.steps)]
     return Drawing(
-        lambda language: _histogram_in(language, series, low, high, theory, label, alone=alone)
+        lambda language: _histogram_in(
+            language, known, low, high, theory, label, alone=alone, whole=whole
+        )
     )
 
 
 def _histogram_in(
     language: str, series: Sequence[Distribution], low: float, high: float,
-    theory: Mapping[str, float], label: str, *, alone: bool,
+    theory: Mapping[str, float], label: str, *, alone: bool, whole: bool,
 ) -> str:  # fmt: skip
     say = partial(translated, language=language)
     share = say(Phrase("slides.share"))
     largest = max([0.1, *(part for values in series for _, _, part in values.steps)])
     top = math.ceil(20 * largest - 1e-9) / 20  # a multiple of 5 %
-    parts = [_axes(language, low, high, 0, 100 * top, (say(label), share))]
+    parts = [_axes(language, low, high, 0, 100 * top, (say(label), share), whole=whole)]
     legend = []
     for values in series:
         colour = values.colour
@@ -774,7 +781,7 @@ def _lines_in(
         [begin + 1, *(int(line.index.max()) + first for line in lines.values() if len(line))]
     )
     titles = say(round_noun(model)), say(label)
-    parts = [_axes(language, begin, last, low, high, titles)]
+    parts = [_axes(language, begin, last, low, high, titles, whole=True)]
     many, chosen = len(lines) > len(COLOURS), min(chosen, len(lines) - 1)
     drawn = list(enumerate(lines.items()))
     if many:  # the one in colour above the others
@@ -794,7 +801,7 @@ def _lines_in(
             f'<polyline points="{points}" fill="none" stroke="{colour}" '
             f'stroke-width="{1.5 if grey else 3}" stroke-linejoin="round"/>'
         )
-        if not grey:
+        if not grey and name != label:  # the axis says it
             legend.append((say(name), False, colour))
     if many:
         legend.append((say(Phrase("slides.other_groups", n=len(lines) - 1)), False, _GREY))
@@ -825,13 +832,14 @@ def _theory(
 
 
 def _axes(
-    language: str, low: float, high: float, bottom: float, top: float, titles: tuple[str, str]
-) -> str:
+    language: str, low: float, high: float, bottom: float, top: float,
+    titles: tuple[str, str], *, whole: bool,
+) -> str:  # fmt: skip
     """The axes with their numbers, and their titles: of the x-axis, and of the y-axis."""
     x, y = titles
     base = HEIGHT - BOTTOM
     anchors = {low: "start", high: "end"}
-    across = [v for v in round_numbers(low, high, whole=isinstance(low, int)) if low <= v <= high]
+    across = [v for v in round_numbers(low, high, whole=whole) if low <= v <= high]
     ticks = "".join(
         f'<text x="{_x(v, low, high):.1f}" y="{base + 16}" '
         f'text-anchor="{anchors.get(v, "middle")}" '
@@ -872,7 +880,9 @@ def _svg(
             f'<rect x="{x}" y="{y - 10}" width="18" height="{10 if filled else 4}" '
             f'fill="{colour}"/><text x="{x + 26}" y="{y}"{_fit(name, room)}>{escape(name)}</text>'
         )
-    width, height = (WIDTH + BESIDE, HEIGHT) if alone else (WIDTH, HEIGHT + 20 * len(names) + 4)
+    width, height = WIDTH, HEIGHT + 20 * len(names) + 4
+    if alone:
+        width, height = WIDTH + BESIDE * bool(names), HEIGHT
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="{escape(title, quote=True)}" font-size="14" font-family="sans-serif" '

@@ -54,7 +54,7 @@ const sabm = (() => {
   }
 
   // The picture of the game; marks glide to their new places.
-  const shade = (colour) => ({ "#4D4D4D": "var(--wall)", "#000000": "var(--sabm-text)", "#8C8C8C": "var(--sabm-soft)" })[colour] || colour;
+  const shade = (colour) => ({ "#4D4D4D": "var(--wall)", "#000000": "var(--sabm-text)", "#8C8C8C": "var(--sabm-soft)", "#D5DAE0": "var(--sabm-line)" })[colour] || colour;
   const SHAPES = { s: "M-.5-.5H.5V.5H-.5Z", "^": "M0-.57L.55 .5H-.55Z", D: "M0-.6L.6 0L0 .6L-.6 0Z" };
   const shape = (kind) => SHAPES[kind] || "M-.5 0A.5 .5 0 1 1 .5 0A.5 .5 0 1 1-.5 0Z";
   function world(scene) {

@@ -171,7 +171,7 @@
     const of = (over) => state.others.filter((game) => (game.status === "over") === over);
     const n = of(true).length;
     now.hidden = !state.now;
-    now.className = state.now ? `card now-${state.now.status}` : "";
+    now.className = state.now ? `card now-${state.now.status === "open" ? "open" : "begun"}` : "";
     document.title = `${state.now ? state.now.title : "Play with people"} · sabm`;
     if (now.dataset.code !== (state.now || {}).code) now.replaceChildren();
     now.dataset.code = (state.now || {}).code;

@@ -162,11 +162,11 @@
       const take = (option) => { field.set(option); if (!whole) send(); };
       const svg = scene(board, left, top, wide, high, whole ? 30 : 48, t(whole ? "map_whole" : "map"),
         board.options.map((each) => {
-          const [x, y] = each.at, arrow = ARROWS[(y - board.me[1] + 1) * 3 + x - board.me[0] + 1];
+          const [x, y] = each.at;
           const cell = s("g", whole ? { class: "cell", onclick: () => take(each.option) }
-            : { class: "cell", role: "button", tabindex: 0, "aria-label": arrow, onclick: () => take(each.option), onkeydown: (event) => { if (event.key === "Enter") take(each.option); } },
+            : { class: "cell", role: "button", tabindex: 0, "aria-label": each.words, onclick: () => take(each.option), onkeydown: (event) => { if (event.key === "Enter") take(each.option); } },
           s("rect", { x, y, width: 1, height: 1, "stroke-width": .05 }),
-          whole ? optionName(board, each) : s("text", { x: x + .5, y: y + .68, "text-anchor": "middle", style: "font-size:.5px" }, arrow));
+          whole ? optionName(board, each) : s("text", { x: x + .5, y: y + .68, "text-anchor": "middle", style: "font-size:.5px" }, each.words));
           cells.push([each.option, cell]);
           return cell;
         }),
@@ -183,12 +183,12 @@
       return [[h("div", { class: "sabm-table" }, table)], (value) => rows.forEach((row, i) => row.classList.toggle("chosen", board.rows[i] === value))];
     },
   };
-  const ARROWS = ["↖", "↑", "↗", "←", "•", "→", "↙", "↓", "↘"];
   // A part of the scene as the wall shows it: the ground, and the marks on it.
   function scene(board, left, top, wide, high, most, label, ...above) {
+    const seen = ([x, y]) => x >= left && x < left + wide && y >= top && y < top + high;
     const mark = ([x, y, colour, shape]) => (shape === "^" ? s("path", { d: `M${x + .5} ${y + .12}l.4 .72h-.8z`, fill: colour }) : s("circle", { cx: x + .5, cy: y + .5, r: .36, fill: colour }));
     return s("svg", { viewBox: `${left} ${top} ${wide} ${high}`, class: "scene", style: `max-width:${wide * most}px`, role: "group", "aria-label": label },
-      s("rect", { x: left, y: top, width: wide, height: high, fill: "var(--sabm-card)" }), (board.ground || []).map(([x, y, colour]) => s("rect", { x, y, width: 1.02, height: 1.02, fill: colour })), (board.marks || []).map(mark), ...above);
+      s("rect", { x: left, y: top, width: wide, height: high, fill: "var(--sabm-card)" }), (board.ground || []).filter(seen).map(([x, y, colour]) => s("rect", { x, y, width: 1.02, height: 1.02, fill: colour })), (board.marks || []).filter(seen).map(mark), ...above);
   }
   // Small pictures of a finished round.
   const PICTURES = {

@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sabm_mesa.core.answers import Number
+from sabm_mesa.core.answers import Choice, Number
 from sabm_mesa.core.phrases import (
     LANGUAGES,
     Phrase,
@@ -467,13 +467,29 @@ def _last_round(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | Non
 
 def _turn(game: Game, turn: Question) -> dict[str, Any]:
     system, asked = (_of_people(part, game.model) for part in turn.text)
-    answer = Phrase("seat.no_answer") if turn.answer is None else turn.answer
+    answer = answer_in_words(turn, game.model)
     round_ = round_of(game.model, turn.ask.key.round).capitalize()
     title = Phrase("seat.in_round", round=round_, what=answer)
     return {
         "title": title, "round": round_, "missed": turn.answer is None, "rules": system,
         "asked": asked, "answer": answer,
     }  # fmt: skip
+
+
+def answer_in_words(turn: Question, model: SmartModel) -> str:
+    """Return the answer of a turn, an option as it stood on its button.
+
+    Args:
+        turn: the question, which is over.
+        model: the model.
+    """
+    if turn.answer is None:
+        return Phrase("seat.no_answer")
+    if not isinstance(turn.ask.spec, Choice):
+        return turn.answer
+    options = (board_of(turn.ask, model) or {}).get("options", ())
+    words = {each["option"]: each.get("words") for each in options}
+    return words.get(turn.answer) or localized(turn.answer)
 
 
 def _of_people(text: str, model: SmartModel) -> str:

@@ -32,9 +32,8 @@ def charts(
 ) -> list[Chart]:
     """Partners of the guests, numbers of talks, and the distance of what pairs say."""
     ratios = {
-        "distinct_conversation_ratio": "different partners",
-        "distinct_invitation_ratio": "different invitations",
-        "repeat_rate": "repeated partners",
+        "distinct_conversation_ratio": "partners",
+        "distinct_invitation_ratio": "invitations",
     }
     met = lines(model_data, ratios)
     if len(agent_data):
@@ -46,7 +45,10 @@ def charts(
     counts = {"conversations": "conversations", "invitations": "invitations"}
     filling = [Span(0, study.WINDOW - 1, "window not full")] if len(model_data) else []
     return [
-        Chart("ratios", "Who meets by round", met, "Ratio", high=1, spans=filling),
+        Chart(
+            "ratios", "Who meets by round", met, "Different ones (share of all)", high=1,
+            spans=filling,
+        ),
         Chart("meetings", "Conversations by round", lines(model_data, counts), "Number"),
         Chart(
             "distances", "Distance of what pairs say by round", _distances(model_data, agent_data),

@@ -70,7 +70,7 @@ def test_the_histogram_counts_every_first_pick() -> None:
 
     assert series_of(first)["m"].points == [(0, 25), (33, 50), (100, 25)]
     assert (first.x, first.last) == ("Pick", 100)
-    marks = [pick for pick, _ in series_of(first)["levels 0 to 3"].points]
+    marks = [pick for pick, _ in series_of(first)["levels 0 to 3: 50, 33.3, 22.2, 14.8"].points]
     assert marks == pytest.approx([14.81, 22.22, 33.33, 50], abs=0.01)
 
 

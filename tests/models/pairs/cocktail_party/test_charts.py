@@ -35,8 +35,8 @@ def test_the_ratios_are_those_of_the_data(party) -> None:
     model_data, agent_data = party.model_frame(), party.agent_frame()
     ratios = charts_of(party)["ratios"]
 
-    columns = {"different partners": "distinct_conversation_ratio"}
-    columns["different invitations"] = "distinct_invitation_ratio"
+    columns = {"partners": "distinct_conversation_ratio"}
+    columns["invitations"] = "distinct_invitation_ratio"
     for label, column in columns.items():
         assert values_of(ratios, label) == list(model_data[column])
     talks = study.talks_of(agent_data)
