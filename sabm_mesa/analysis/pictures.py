@@ -406,7 +406,7 @@ def circles(groups: Sequence[Sequence[int]]) -> tuple[dict[int, Point], list[Poi
         centres.append((x, y))
         for k, member in enumerate(group):
             angle = 2 * math.pi * (k + 0.5) / len(group) - math.pi / 2
-            places[member] = (x + 1.1 * math.cos(angle), y + math.sin(angle))
+            places[member] = (x - 1.1 * math.cos(angle), y + math.sin(angle))
     return places, centres, (-1.6, -high * (down - 0.5), 3.2 * across, high * down)
 
 

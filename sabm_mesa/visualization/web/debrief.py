@@ -63,6 +63,8 @@ WIDTH, HEIGHT, BESIDE = 360, 250, 240
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 24, 46
 HALO = ' paint-order="stroke" stroke="var(--sabm-card)" stroke-width="4" stroke-linejoin="round"'
 """Attributes of text over a picture."""
+FAINT = ' opacity=".55"'
+"""Attribute of bars, so that lines before them can be seen."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _FILL, _GREY = "var(--sabm-free)", "#8a939c"
 CLASSICAL_SEATS = "reference"
@@ -578,11 +580,10 @@ def _earned(games: Sequence[Game]) -> Slide:
         counted = Phrase("slides.of", some=missing, of=len(everybody))
         words.append(Phrase("slides.never", what=_never(games[0]), counted=counted).capitalize())
     title = Phrase("slides.who_earned")
-    if table.empty:
+    if table["score"].nunique() < 2:  # the words say it
         return Slide(title, words, "")
-    low, high = float(table["score"].min()), float(table["score"].max())
     whole, bins = bool(score.until), BINS
-    low, *_, high = round_numbers(low, high if high > low else low + 1, whole=whole)
+    low, *_, high = round_numbers(table["score"].min(), table["score"].max(), whole=whole)
     if whole:  # numbers of rounds: each has a bar around it
         low, high = low - 0.5, high + 0.5
         bins = min(BINS, round(high - low))
@@ -742,7 +743,7 @@ def _histogram_in(
             if values.filled and part:
                 parts.append(
                     f'<rect x="{x + 1:.1f}" y="{y:.1f}" width="{end - x - 2:.1f}" '
-                    f'height="{HEIGHT - BOTTOM - y:.1f}" fill="{colour}" opacity=".55"/>'
+                    f'height="{HEIGHT - BOTTOM - y:.1f}" fill="{colour}"{FAINT}/>'
                 )
             points += [f"{x:.1f},{y:.1f}", f"{end:.1f},{y:.1f}"]
         if not values.filled:
@@ -819,16 +820,19 @@ def _lines_in(
 def _theory(
     say: Callable[[Any], str], theory: Mapping[str, float], low: float, high: float
 ) -> list[str]:
-    parts = []
+    lines, names = [], []  # no line crosses a name
     for place, (name, value) in enumerate(theory.items()):
         x = _x(min(high, max(low, float(value))), low, high)
         anchor = "end" if x > WIDTH * 0.75 else "start"
-        parts.append(
+        lines.append(
             f'<path d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="currentColor" '
-            f'stroke-dasharray="5 4"/><text x="{x + (-4 if anchor == "end" else 4):.1f}" '
+            'stroke-dasharray="5 4"/>'
+        )
+        names.append(
+            f'<text x="{x + (-4 if anchor == "end" else 4):.1f}" '
             f'y="{TOP + 14 + 18 * place}" text-anchor="{anchor}"{HALO}>{escape(say(name))}</text>'
         )
-    return parts
+    return [*lines, *names]
 
 
 def _axes(
@@ -878,7 +882,8 @@ def _svg(
         y = top + 20 * place
         legend.append(
             f'<rect x="{x}" y="{y - 10}" width="18" height="{10 if filled else 4}" '
-            f'fill="{colour}"/><text x="{x + 26}" y="{y}"{_fit(name, room)}>{escape(name)}</text>'
+            f'fill="{colour}"{FAINT if filled else ""}/>'
+            f'<text x="{x + 26}" y="{y}"{_fit(name, room)}>{escape(name)}</text>'
         )
     width, height = WIDTH, HEIGHT + 20 * len(names) + 4
     if alone:
