@@ -1,5 +1,6 @@
 """A game in the terminal."""
 
+import io
 import socket
 from threading import Thread
 
@@ -193,3 +194,13 @@ def test_programs_take_seats_by_the_addresses_that_are_printed() -> None:
 
     assert [line.partition(":")[0] for line in shown] == ["agent 1", "agent 2", "The game is over."]
     assert list(played.model.agent_frame()["choice"]) == [10, 10, 40]
+
+
+def test_the_command_asks_in_the_terminal(sabm, monkeypatch, tmp_path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO("My reasons\n30\n"))
+    shown = sabm("play", "beauty-contest", "--set", "n_rounds=1", "--minds", "fixed:60").out
+
+    assert "You play agent 1 of" in shown
+    assert "Number from 0 to 100" in shown
+    assert "The game is over." in shown
