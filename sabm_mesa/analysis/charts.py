@@ -74,8 +74,7 @@ class Series:
     def for_browser(self, first: int) -> dict[str, Any]:
         """The series as JSON values; each dot of an agent is followed by the agent.
 
-        Args:
-            first: the displayed number of round 0.
+        `first` is the displayed number of round 0.
         """
         points = [[x + first, _sent(y)] for x, y in self.points]
         if self.kind == "dots" and self.agents:
@@ -87,13 +86,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Level:
-    """A horizontal line at a value from theory or from people.
-
-    Attributes:
-        at: the value.
-        label: its name.
-        colour: the colour of the line.
-    """
+    """A horizontal line at a value from theory or from people."""
 
     at: float
     label: str
@@ -101,13 +94,7 @@ class Level:
 
 
 class Span(NamedTuple):
-    """Rounds that are shaded.
-
-    Attributes:
-        first: the first round.
-        last: the last round.
-        label: what is so in them.
-    """
+    """Rounds that are shaded, and what is so in them."""
 
     first: float
     last: float
@@ -164,12 +151,9 @@ class Chart:
         }
 
     def with_own(self, agent: int, name: str) -> Chart:
-        """The chart with the line of one agent in front of the others.
+        """The chart with the line of one agent in front of the others, and its name in the legend.
 
         Its dots are joined to a line. A chart without lines or dots of the agent is unchanged.
-
-        Args:
-            name: its name, for the legend.
         """
         if not any(agent in series.agents for series in self.series):
             return self
@@ -197,13 +181,9 @@ def lines(
     colours: Sequence[str] = COLOURS,
     agents: Sequence[int] = (),
 ) -> list[Series]:
-    """A line for each column.
+    """A line for each column of data by ``round``; `labels` are column → the name of its line.
 
-    Args:
-        data: one row per round, with ``round`` and the columns.
-        labels: column → the name of its line.
-        colours: the colours, used in turn.
-        agents: the agent of each line; empty: no agents.
+    The colours are used in turn. `agents` has the agent of each line, if they are lines of agents.
     """
     rounds = data["round"].tolist() if len(data) else []
     return [
@@ -227,11 +207,8 @@ def dots(
 ) -> list[Series]:
     """A dot for each agent and round, in a series for each mind.
 
-    Args:
-        data: one row per agent and round, with ``round``, ``agent``, ``mind`` and the column.
-        column: the values.
-        noun: the name of the series if all agents have the same mind.
-        colours: the colours, used in turn.
+    The data have ``round``, ``agent``, ``mind`` and the column. If all agents have the same mind,
+    the series is called `noun`. The colours are used in turn.
     """
     series = []
     groups = list(data.groupby("mind", sort=False)) if len(data) else []
@@ -251,12 +228,9 @@ def _beside(x: float, k: int) -> float:
 
 
 def agent_lines(data: pd.DataFrame, column: str, by: str = "agent") -> list[Series]:
-    """A line for each agent.
+    """A line for each agent, called by its number or name in the column `by`.
 
-    Args:
-        data: one row per agent and round, with ``round``, ``agent``, the column and `by`.
-        column: the values.
-        by: the column with the numbers or names of the agents.
+    The data have one row per agent and round, with ``round``, ``agent``, the column and `by`.
     """
     groups = data.groupby(by, sort=False) if len(data) else ()
     return [
@@ -273,15 +247,9 @@ def agent_lines(data: pd.DataFrame, column: str, by: str = "agent") -> list[Seri
 def column_charts(
     model_data: pd.DataFrame, columns: Mapping[str, str], kept: Collection[str] = ()
 ) -> list[Chart]:
-    """A chart of each numeric column, for scenarios that declare no charts.
+    """A chart of each numeric column, at most `MOST_CHARTS`, for scenarios that declare no charts.
 
-    Args:
-        model_data: one row per round.
-        columns: column → its title; columns without numbers are left out.
-        kept: the columns that keep their last value after a run has ended.
-
-    Returns:
-        The charts of the first `MOST_CHARTS` columns.
+    `columns` are column → its title; those in `kept` keep their last value after a run has ended.
     """
     numbers = {
         name: one_line(title)
@@ -297,10 +265,7 @@ def column_charts(
 def counted(charts: Sequence[Chart], noun: str, first: int, last: int | None) -> list[Chart]:
     """Charts with the scenario's word and numbers for rounds.
 
-    Args:
-        noun: the word for a round.
-        first: the number of round 0.
-        last: the last planned round.
+    `first` is the number of round 0, and `last` the last planned round.
     """
     numbered = []
     for chart in charts:
@@ -314,12 +279,9 @@ def counted(charts: Sequence[Chart], noun: str, first: int, last: int | None) ->
 
 
 def pooled(runs: Sequence[Chart]) -> Chart:
-    """One chart of the same chart of several runs.
+    """One chart of the same chart of one or more runs.
 
     Lines become thin lines of the runs, their mean and its interval; bars become their mean.
-
-    Args:
-        runs: the chart of each run, one or more.
     """
     if len(runs) == 1:
         return runs[0]
@@ -372,11 +334,7 @@ def _with_mean(runs: Sequence[tuple[int, Series]], *, kept: bool, alone: bool) -
 
 
 def figures(runs: Sequence[Sequence[Chart]], subtitle: str) -> dict[str, Figure]:
-    """The figures of the charts of several runs, by the names of the charts.
-
-    Args:
-        subtitle: the minds and the condition.
-    """
+    """The figures of the charts of several runs, by the names of the charts."""
     by_name: dict[str, list[Chart]] = {}
     for charts in runs:
         for chart in charts:
@@ -391,11 +349,7 @@ def with_runs(subtitle: str, n: int) -> str:
 
 
 def draw(chart: Chart, subtitle: str = "") -> Figure:
-    """Draw a chart with matplotlib.
-
-    Args:
-        subtitle: the minds and the condition of the run.
-    """
+    """Draw a chart with matplotlib; the subtitle is the minds and the condition of the run."""
     figure = style.new_figure(chart.title, subtitle, height=3.6)
     ax = figure.add_subplot()
     places = _paint(ax, chart)

@@ -186,10 +186,7 @@ class ModelPicture(ABC):
 
     @abstractmethod
     def scene(self, model: Any) -> Scene:
-        """The picture of the model as data for the browser.
-
-        Args:
-            model: the model, between two rounds.
+        """The picture of the model between two rounds, as data for the browser.
 
         Raises:
             RunError: when the attribute is missing or of the wrong kind.
@@ -219,10 +216,9 @@ class ModelPicture(ABC):
             marks.append(SceneMark(item.id, x, y, colour, shape, mark.size, mark.text, name))
         entries = [(label, self._css(mark), mark.shape) for label, mark in sorted(legend.items())]
         if self.scale is not None and any(item.mark.value is not None for item in placed):
-            ends = {"low": self.scale.low, "high": self.scale.high}
             entries += [
                 (f"{self.scale.label}: {end:g}", self._css(Portrayal(value=end)), "s")
-                for end in ends.values()
+                for end in (self.scale.low, self.scale.high)
             ]
         return Scene(
             self.name, self.title or self.name, extent, tuple(marks), tuple(ground),
@@ -230,18 +226,14 @@ class ModelPicture(ABC):
         )  # fmt: skip
 
     def _css(self, mark: Portrayal) -> str:
+        from matplotlib import colormaps
         from matplotlib.colors import to_hex
 
-        return to_hex(self._colour(mark))
-
-    def _colour(self, mark: Portrayal) -> Any:
         if mark.value is None or self.scale is None:
-            return mark.colour
-        from matplotlib import colormaps
-
+            return to_hex(mark.colour)
         low, high = self.scale.low, self.scale.high
         share = (mark.value - low) / (high - low) if high > low else 0.5
-        return colormaps[self.scale.colours](min(max(share, 0.0), 1.0))
+        return to_hex(colormaps[self.scale.colours](min(max(share, 0.0), 1.0)))
 
 
 @dataclass(frozen=True)
@@ -259,9 +251,6 @@ class SpacePicture(ModelPicture):
 
     def scene(self, model: Any) -> Scene:
         """The space as data for the browser.
-
-        Args:
-            model: the model, between two rounds.
 
         Raises:
             RunError: when the model has no such space.
@@ -317,9 +306,6 @@ class NetworkPicture(ModelPicture):
 
     def scene(self, model: Any) -> Scene:
         """The network as data for the browser.
-
-        Args:
-            model: the model, between two rounds.
 
         Raises:
             RunError: when the model has no such network.
@@ -388,10 +374,7 @@ class NetworkPicture(ModelPicture):
 
 
 def circles(groups: Sequence[Sequence[int]]) -> tuple[dict[int, Point], list[Point], Any]:
-    """Places for groups, each on a circle of radius 1.
-
-    Args:
-        groups: the ids of the members of each group.
+    """Places for groups of ids, each on a circle of radius 1.
 
     Returns:
         Id → place; the centre of each group; and the extent of the scene.
@@ -416,12 +399,7 @@ def draw_scene(scene: Scene, subtitle: str = "") -> Figure:
 
 
 def draw_scenes(scenes: Mapping[str, Scene], subtitle: str = "") -> Figure:
-    """Draw the same world at several moments.
-
-    Args:
-        scenes: the title of each panel → its scene.
-        subtitle: the minds and the condition.
-    """
+    """Draw the same world at several moments: the title of each panel → its scene."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.lines import Line2D
 
@@ -522,16 +500,14 @@ def _place(agent: mesa.Agent, space: Any) -> Point | None:
 
 
 def _by_node(graph: nx.Graph[Any], network: Any, model: Any, name: str) -> Mapping[Any, Any]:
-    """Node → agent, for nodes that are numbers: ids from 1, or indices from 0.
-
-    Raises:
-        RunError: for nodes numbered from 0 with gaps, or more nodes than agents.
-    """
+    """Node → agent, for nodes that are numbers: ids from 1, or indices from 0."""
     by_id = {agent.unique_id: agent for agent in model.agents}
     if network is not graph or 0 not in graph:
         return by_id
     numbers = sorted(node for node in graph.nodes if isinstance(node, int))
-    everyone = getattr(model, "population", None) or sorted(by_id.values(), key=_id)
+    everyone = getattr(model, "population", None) or sorted(
+        by_id.values(), key=lambda agent: agent.unique_id
+    )
     if numbers != list(range(len(numbers))) or len(numbers) > len(everyone):
         raise RunError(
             f"The picture {name!r} shows a graph whose nodes are {len(numbers)} numbers from 0 to "
@@ -539,10 +515,6 @@ def _by_node(graph: nx.Graph[Any], network: Any, model: Any, name: str) -> Mappi
             "or their ids as nodes (networkx.relabel_nodes)."
         )
     return {i: by_id.get(everyone[i].unique_id, i) for i in numbers}
-
-
-def _id(agent: mesa.Agent) -> int:
-    return int(agent.unique_id)
 
 
 def _agent_of(node: Any, graph: Any, network: Any, by_id: Mapping[int, Any]) -> Any:

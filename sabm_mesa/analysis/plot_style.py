@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 import textwrap
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
@@ -73,11 +72,7 @@ _LANGUAGE_MODEL = re.compile(
 
 
 def short_minds(text: str) -> str:
-    """A text with short names of language models: ``gpt-5-mini``, without the address.
-
-    Args:
-        text: a text with specs of minds.
-    """
+    """A text with short names of language models: ``gpt-5-mini``, without the address."""
     return _LANGUAGE_MODEL.sub(r"\1", text)
 
 
@@ -87,13 +82,7 @@ FORMATS = ("png", "pdf", "svg")
 
 @dataclass(frozen=True)
 class Look:
-    """The look of the figures of a command.
-
-    Attributes:
-        formats: the formats, some of `FORMATS`.
-        dpi: dots per inch of a PNG.
-        titled: whether figures have a title and a subtitle; in a paper, the caption has them.
-    """
+    """The look of the figures of a command; in a paper, the caption has the title."""
 
     formats: Sequence[str] = ("png",)
     dpi: int = 160
@@ -111,73 +100,41 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def new_figure(title: str, subtitle: str = "", *, height: float, width: float = WIDTH) -> Figure:
-    """An empty figure with a title and a subtitle at the top left.
+    """An empty figure in constrained layout, with a title and a subtitle at the top left.
 
-    Args:
-        title: a short description of the content, wrapped to the width of the figure and cut after
-            `MOST_LINES` lines.
-        subtitle: a description of the runs, wrapped and cut in the same way.
-        height: the height of the axes in inches, without the titles.
-        width: inches.
-
-    Returns:
-        A figure in constrained layout, to which the caller adds axes.
+    Both are wrapped to the width of the figure, and cut after `MOST_LINES` lines. A figure that is
+    not `Look.titled` has its title in its metadata. `height` is in inches, without the titles.
     """
-    subtitle = short_minds(subtitle)
-    if not look.get().titled:
-        return _untitled(title, height=height, width=width)
-    room = width - 2 * _MARGIN
-    lines = _wrapped(subtitle, int(room * _CHARACTERS_PER_INCH))
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    titled, room = look.get().titled, width - 2 * _MARGIN
+    lines = _wrapped(short_minds(subtitle), int(room * _CHARACTERS_PER_INCH))
     titles = _wrapped(title, int(room * _TITLE_PER_INCH)) or [""]
     title_height = len(titles) * 1.3 * TITLE / 72
-    head = _MARGIN + title_height + len(lines) * 1.3 * SUBTITLE / 72
+    head = _MARGIN + title_height + len(lines) * 1.3 * SUBTITLE / 72 if titled else 0.0
     total = height + head
-    below_head = (0, 0, 0.985, height / total)
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    layout = ConstrainedLayoutEngine(rect=below_head, h_pad=0.06, w_pad=0.06)
+    layout = ConstrainedLayoutEngine(rect=(0, 0, 0.985, height / total), h_pad=0.06, w_pad=0.06)
     figure = Figure(figsize=(width, total), dpi=DPI, facecolor="white", layout=layout)
+    if not titled:
+        figure.set_label(title)
+        return figure
     left, top = _MARGIN / width, 1 - _MARGIN / total
-    heading = figure.suptitle(
-        "\n".join(titles),
-        x=left,
-        y=top,
-        ha="left",
-        va="top",
-        fontsize=TITLE,
-        fontweight="bold",
-        linespacing=1.15,
-    )
-    heading.set_parse_math(False)  # texts of people and models are not formulas
+    at_top: dict[str, Any] = {"ha": "left", "va": "top"}
+    heading = figure.suptitle("\n".join(titles), x=left, y=top, fontsize=TITLE, **at_top)
+    # Texts of people and models are not formulas.
+    heading.set(fontweight="bold", linespacing=1.15, parse_math=False)
     if lines:
         below = top - title_height / total
-        text = figure.text(left, below, "\n".join(lines), ha="left", va="top", fontsize=SUBTITLE)
+        text = figure.text(left, below, "\n".join(lines), fontsize=SUBTITLE, **at_top)
         text.set(color="#404040", linespacing=1.15, parse_math=False)
-    return figure
-
-
-def _untitled(title: str, *, height: float, width: float) -> Figure:
-    """A figure without a visible title; its metadata have the title."""
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    layout = ConstrainedLayoutEngine(rect=(0, 0, 0.985, 1), h_pad=0.06, w_pad=0.06)
-    figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white", layout=layout)
-    figure.set_label(title)
     return figure
 
 
 def write_figures(
     folder: Path, figures: Mapping[str, Figure], write: Callable[[Path, bytes], Path]
 ) -> list[Path]:
-    """Write figures in the formats of `look`.
-
-    Args:
-        folder: an existing folder.
-        figures: file name without suffix → figure.
-        write: writes a file atomically and returns it.
-    """
+    """Write figures, by their names without suffix, in the formats of `look`."""
     return [
         write(folder / f"{name}.{ending}", to_bytes(figure, ending))
         for name, figure in figures.items()
@@ -206,13 +163,7 @@ def integer_ticks(axis: Axis, values: Sequence[int] = (), *, most: int = 10) -> 
 
 
 def round_numbers(low: float, high: float, *, whole: bool = False) -> list[float]:
-    """Ticks at round numbers, the first and the last of which enclose a range.
-
-    Args:
-        low: the lower end of the range.
-        high: the upper end.
-        whole: whether they are whole numbers.
-    """
+    """Ticks at round numbers, or whole ones; the first and the last enclose a range."""
     from matplotlib.ticker import MaxNLocator
 
     locator = MaxNLocator(nbins=7 if whole else 4, steps=[1, 2, 5, 10], integer=whole)
@@ -222,10 +173,7 @@ def round_numbers(low: float, high: float, *, whole: bool = False) -> list[float
 def round_ticks(axis: Axis, rounds: Sequence[int], given: int = 0) -> None:
     """Put ticks at rounds, as `integer_ticks` does, with round numbers from 1.
 
-    Args:
-        rounds: the rounds in the data, from 0.
-        given: the number of given rounds at the start (`SmartModel.given_rounds`), which are not
-            counted.
+    The first `given` rounds are not counted (`SmartModel.given_rounds`).
     """
     first = 1 - given
     from matplotlib.ticker import FixedLocator, MaxNLocator
@@ -243,12 +191,6 @@ def legend_entries(ax: Axes) -> tuple[list[Any], list[str]]:
     """The artists and labels for a legend: all drawn artists with a label.
 
     A line of a single point has no length; without a marker, it becomes a dash.
-
-    Args:
-        ax: the axes, with all artists.
-
-    Returns:
-        The artists and their labels.
     """
     entries = [
         pair for pair in zip(*ax.get_legend_handles_labels(), strict=True) if _is_drawn(pair[0])
@@ -257,12 +199,7 @@ def legend_entries(ax: Axes) -> tuple[list[Any], list[str]]:
 
 
 def add_legend(ax: Axes, **look: Any) -> None:
-    """Add a legend of the `legend_entries` of axes, if there are any.
-
-    Args:
-        ax: the axes, with all artists.
-        look: further arguments of `Axes.legend`.
-    """
+    """Add a legend of the `legend_entries` of axes, if there are any."""
     artists, labels = legend_entries(ax)
     if artists:
         ax.legend(artists, labels, **{"fontsize": NOTE, "frameon": False, **look})
@@ -272,10 +209,6 @@ def legend_below(figure: Figure, *axes: Axes, **look: Any) -> None:
     """Add a legend below axes: their `legend_entries`, each label once.
 
     It has as many columns, at most ``ncols`` (3), as fit into the figure.
-
-    Args:
-        axes: the axes, with all artists.
-        look: further arguments of `Figure.legend`.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -305,23 +238,14 @@ def explain_empty(ax: Axes, sentence: str = NO_ANSWER) -> None:
 
 
 def mean_note(data: pd.DataFrame, *, kept: bool) -> str:
-    """A remark on runs that have ended in a mean by round; ``""`` when all are equally long.
-
-    Args:
-        data: the runs, with ``run`` and ``round``.
-        kept: whether ended runs keep their last value.
-    """
+    """A remark on runs that have ended in a mean by round; ``""`` when all are equally long."""
     if data.groupby("run")["round"].max().nunique() < 2:
         return ""
     return " (ended ones keep their last value)" if kept else " (until the first one ends)"
 
 
 def mark_values(ax: Axes, names: Mapping[float, str], *, named: bool = True) -> None:
-    """Draw dotted lines at values of x and, if `named`, their names above the axes.
-
-    Args:
-        named: whether the names are shown.
-    """
+    """Draw dotted lines at values of x and, if `named`, their names above the axes."""
     for value in names:
         ax.axvline(value, color=GREY, linewidth=0.9, linestyle=":", zorder=0.5)
     if named:
@@ -352,29 +276,17 @@ def to_png(figure: Figure) -> bytes:
 
 
 def to_bytes(figure: Figure, ending: str) -> bytes:
-    """Draw a figure as a file in memory.
-
-    Args:
-        ending: ``png``, ``svg`` or ``pdf``.
-    """
+    """Draw a figure as a file in memory: ``png``, ``svg`` (without random ids) or ``pdf``."""
     if ending == "png":
         return to_png(figure)
-    data = BytesIO()
-    with repeatable_svg():
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+    data = BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "sabm-mesa"}):
         undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
         FigureCanvasAgg(figure).print_figure(data, format=ending, metadata=undated.get(ending))
     return data.getvalue()
-
-
-@contextmanager
-def repeatable_svg() -> Iterator[None]:
-    """A context in which the same figure gives the same SVG, without random ids."""
-    import matplotlib as mpl
-
-    with mpl.rc_context({"svg.hashsalt": "sabm-mesa"}):
-        yield
 
 
 def freeze_layout(figure: Figure) -> None:
