@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import AsJson, BaseURL, EndpointsFile, SettingOptions
+from sabm_mesa.cli.options import AsJson, BaseURL, EndpointsFile, SettingOptions, is_recording
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models import registry
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from sabm_mesa.llm import Connection
     from sabm_mesa.models.declarations import Exam, Marks
     from sabm_mesa.runs.try_model import Check, Trial
-
-_SQLITE = b"SQLite format 3"
-"""The first bytes of an SQLite file."""
 
 
 @app.command(blocks=[SettingOptions])
@@ -174,15 +171,6 @@ def _recording(subject: str | None, setting: SettingOptions) -> Path | None:
     return None if subject is None else Path(subject)
 
 
-def is_recording_file(path: Path) -> bool:
-    """Return whether a path is an SQLite file."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
-    except OSError:
-        return False
-
-
 def _try_minds(
     subject: str,
     minds: str,
@@ -200,7 +188,7 @@ def _try_minds(
 
     parsed = parse_minds(minds)
     specs = [parsed] if isinstance(parsed, str) else list(parsed)
-    if is_recording_file(Path(subject)):
+    if is_recording(subject):
         run = load_runs(Path(subject))[0]
         scenario, parameters = class_of(run), {**run.parameters, **given}
     else:

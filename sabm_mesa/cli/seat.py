@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from sabm_mesa.cli.app import say as show
 from sabm_mesa.cli.progress import reporting_lost
 from sabm_mesa.core.answers import InvalidAnswer, Text
 from sabm_mesa.errors import MindSpecError, RunError
@@ -28,23 +29,13 @@ def play(
     others: str | Mapping[str, Any] = "classical",
     seats_of: str = "",
     time_limit_s: float | None = None,
-    say: Say = print,
+    say: Say = show,
     listen: Listen = input,
 ) -> Game:
     """Let a person play in the terminal, as the first agent, or as the first one of a class.
 
-    Args:
-        parameters: the parameters of the model, without the minds.
-        others: the minds of the other agents: one spec for all, a mapping spec → number, or a
-            mapping name of a class of agents → one of these.
-        seats_of: the class of the person's agent; the first one when empty.
-        time_limit_s: seconds until an unanswered question counts as an abstention; None for no
-            limit.
-        say: shows a text.
-        listen: shows a prompt and returns the typed line; raises EOFError at the end.
-
-    Returns:
-        The finished game.
+    The minds of the other agents are one spec for all, spec → number, or class of agents → one of
+    these. `listen` shows a prompt and returns the typed line; it raises EOFError at the end.
 
     Raises:
         UsageError: for a game that cannot be played.
@@ -87,13 +78,9 @@ def serve(
     others: str | Mapping[str, Any] = "classical",
     seats_of: str = "",
     time_limit_s: float | None = None,
-    say: Say = print,
+    say: Say = show,
 ) -> Game:
-    """Let programs play over HTTP, as the first agents.
-
-    Returns:
-        The finished game.
-    """
+    """Let programs play over HTTP, as the first agents, and return the finished game."""
     from sabm_mesa.visualization.server import serve_seats
 
     model = registry.load(name)
@@ -115,11 +102,6 @@ def _recording(game: Game) -> Iterator[Path]:
         yield path
 
 
-def plain(text: str) -> str:
-    """Return a text without terminal control codes, except line breaks."""
-    return "".join(c if c.isprintable() or c == "\n" else " " for c in text)
-
-
 def converse(game: Game, seat: Seat, say: Say, listen: Listen) -> None:
     """Show the questions at a seat and take the answers, until the game is over."""
     version, n_shown, scenario, left = -1, 0, "", False
@@ -133,9 +115,9 @@ def converse(game: Game, seat: Seat, say: Say, listen: Listen) -> None:
             system, asked = question.text
             say(f"\n— Round {question.ask.key.round} —")
             if system != scenario:  # it rarely changes, and is long
-                say(f"{plain(system)}\n")
+                say(f"{system}\n")
                 scenario = system
-            say(plain(asked))
+            say(asked)
             _answer(seat, question, say, listen)
         elif game.status == "playing" and not left and game.has_left(seat):
             say(f"\n{LEFT}")
@@ -158,7 +140,7 @@ def _answer(seat: Seat, question: Question, say: Say, listen: Listen) -> None:
         refused = seat.answer(HOLDER, question.number, text, reasoning)
         if not refused:
             return
-        say(plain(refused))
+        say(refused)
 
 
 def _value(
@@ -175,7 +157,7 @@ def _value(
             given = [part for part in typed.split(",") if part.strip()]
             return ", ".join(input_.spec.as_text(input_.spec.read(part).value) for part in given)
         except InvalidAnswer as problem:
-            say(plain(question.ask.book.reason(problem)))
+            say(question.ask.book.reason(problem))
 
 
 def _prompt(input_: Input) -> str:

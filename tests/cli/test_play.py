@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 
-from sabm_mesa.cli.seat import HOLDER, converse, plain, play, serve
+from sabm_mesa.cli.seat import HOLDER, converse, play, serve
 from sabm_mesa.errors import RunError, UnknownName
 from sabm_mesa.runs.game import Game
 from tests.core.support import Tiny
@@ -129,10 +129,6 @@ def test_time_runs_out_while_somebody_thinks() -> None:
     assert "This question is over: no answer is taken any more." in terminal.screen
     assert "Time is up: you abstained." in terminal.screen
     assert played.model.log == [(1, None)]
-
-
-def test_what_a_terminal_would_obey_is_taken_out() -> None:
-    assert plain("\x1b[31mred\x07\n\u202eback\r") == " [31mred \n back "
 
 
 def test_an_unknown_scenario() -> None:
