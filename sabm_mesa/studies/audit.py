@@ -102,13 +102,7 @@ _ROW = 0.19
 
 @dataclass(frozen=True)
 class Factor:
-    """Something that an audit varies.
-
-    Attributes:
-        name: its name in the report.
-        parameter: the parameter of the model that it sets; ``minds`` of the factor `MODEL`.
-        levels: its values; the first one is that of the experiment.
-    """
+    """Something that an audit varies; the first level is that of the experiment."""
 
     name: str
     parameter: str
@@ -125,8 +119,6 @@ class Audit:
     """An audit.
 
     Attributes:
-        experiment: the audited experiment.
-        factors: the factors.
         levels: for each cell the number of the level of each factor.
         plan: the runs of all cells, as conditions of one experiment.
         left_out: factor → why it is not varied.
@@ -359,11 +351,8 @@ class Judged:
     """The verdict on one claim.
 
     Attributes:
-        word: the verdict.
         why: why nothing can be concluded, or ``""``.
         effect: the median over seeds of the mean of all cells, with its 95 % interval.
-        low: see `effect`.
-        high: see `effect`.
         n_seeds: the number of seeds with a value in every cell.
         cells: one row per cell: ``cell`` (from 1), ``effect`` (median over seeds), ``low``,
             ``high`` (95 %), ``side`` (whether the effect is on the claim's side), ``shown``

@@ -80,16 +80,7 @@ class RuleCoder(ClassicalMind):
 class Judging(Questionnaire):
     """A questionnaire whose agents code messages, one message each.
 
-    Args:
-        texts: the messages, each different from the others.
-        minds: see `SmartModel`; ``classical`` is the rule-based coder.
-        settings: the other parameters of `SmartModel`.
-
-    Class attributes:
-        codes: the codes of its book.
-
-    Raises:
-        UsageError: for a parameter that cannot be used.
+    The texts must be different; ``classical`` is the rule-based coder.
     """
 
     scenario_name = "judge"
@@ -210,13 +201,7 @@ def reasoning_of(recording: str | Path) -> pd.DataFrame:
 
 
 def coded_by_hand(path: Path, messages: pd.DataFrame) -> pd.DataFrame:
-    """The codes that a person gave to messages.
-
-    Messages that are not in the file have no codes.
-
-    Raises:
-        ParameterError: when the file cannot be read, or lacks a column.
-    """
+    """The codes that a person gave to messages; those that are not in the file have none."""
     try:
         given = pd.read_csv(path)
     except (OSError, ValueError) as error:

@@ -109,14 +109,7 @@ class ProbeQuestion:
     Attributes:
         kind: ``published``, or the kind of change (`CHANGES`).
         game: ``guess`` or ``table``.
-        language: of the text.
         p: the factor of the guessing game, as a fraction.
-        low: the lowest guess.
-        high: the highest guess.
-        n_others: the number of other people.
-        people: the word for them.
-        prize: the amount to win.
-        currency: the unit of money.
         options: the displayed names of the options of a table, in order.
         payoffs: own and the other person's payoff, by own and the other person's option.
     """
@@ -250,18 +243,12 @@ class RandomAnswers(Reasoner):
 class Probe(Questionnaire):
     """A questionnaire with the games of a probe.
 
-    Args:
-        games: the number of games.
-        minds: see `SmartModel`; classical minds are ``classical`` (it reasons),
-            ``classical:memorizer`` and ``classical:random``.
-        settings: the other parameters of `SmartModel`.
+    The classical minds are ``classical`` (it reasons), ``classical:memorizer`` and
+    ``classical:random``.
 
     Attributes:
         situations: the games, in the order of the agents.
         usable: the share of the questions with a usable answer.
-
-    Raises:
-        UsageError: for a parameter that cannot be used.
     """
 
     scenario_name = NAME
@@ -293,13 +280,9 @@ class ProbeFinding:
     """The findings of a probe on a mind.
 
     Attributes:
-        mind: the spec of the mind.
-        verdict: `SOLVES`, `MEMORIZED`, `INCONSISTENT` or `UNDETERMINED`.
         why: the reason for the verdict `UNDETERMINED` or `INCONSISTENT`.
-        tests: by name: the mean errors against the ``right`` and the ``recited`` answers, as parts
-            of the range; their ``gap`` (the median of recited − right error); and the mean shares
-            of legal answers that are nearer to each than the mind's own (``nearer_right``,
-            ``nearer_recited``).
+        tests: by name: the mean errors against the ``right`` and the ``recited`` answers; their
+            ``gap``; and the mean shares ``nearer_right`` and ``nearer_recited`` (see `GameScore`).
         games: the number of changed games in which right and recited answer differ.
         rows: one per question.
     """
@@ -439,9 +422,9 @@ def probe(
     connection: Connection | None = None,
     watch: Watch = lambda _: None,
 ) -> list[ProbeFinding]:
-    """Probe minds, as far as their answers are not recorded.
+    """Probe minds with the same games, as far as their answers are not recorded.
 
-    All minds get the same games. Caps include earlier costs.
+    Caps include earlier costs.
 
     Raises:
         UsageError: for minds or numbers that cannot be used; nothing has been asked then.

@@ -47,13 +47,7 @@ REASONS = 10
 
 @dataclass(frozen=True)
 class Entrant:
-    """A mind that plays in a tournament.
-
-    Attributes:
-        name: its name in tables and plots.
-        spec: its spec.
-        version: the SHA-256 of its file, ``""`` without a file.
-    """
+    """A mind that plays in a tournament; its version is the SHA-256 of its file, if it has one."""
 
     name: str
     spec: str
@@ -61,11 +55,7 @@ class Entrant:
 
 
 def spec_of(given: str) -> str:
-    """The spec of an entrant.
-
-    Raises:
-        MindSpecError: when it is empty.
-    """
+    """The spec of an entrant: what is not of one of the `KINDS` is a file."""
     check_not_empty(given)
     return given if given.partition(":")[0].partition("?")[0] in KINDS else f"py:{given}"
 
@@ -74,8 +64,8 @@ def entrants(given: Sequence[str]) -> list[Entrant]:
     """The entrants of a tournament; files are run once, in their own processes.
 
     Raises:
-        MindSpecError: for specs that cannot be read, for files that cannot be used (all are
-            named), for a repeated mind, or for fewer than two.
+        MindSpecError: for specs or files that cannot be used, for a repeated mind, or for fewer
+            than two.
     """
     specs = [spec_of(mind) for mind in given]
     check_forms(specs, ())
@@ -101,11 +91,7 @@ def entrants(given: Sequence[str]) -> list[Entrant]:
 
 
 def score_of(scenario: type[SmartModel]) -> Score:
-    """The score by which the minds of a scenario are ranked.
-
-    Raises:
-        ParameterError: when it declares none.
-    """
+    """The score by which the minds of a scenario are ranked."""
     if scenario.score is None:
         raise ParameterError(
             f"The scenario {scenario.scenario_name} declares no score by which minds could be "
@@ -120,14 +106,11 @@ def seatings(
     entered: Sequence[Entrant],
     parameters: Mapping[str, Any],
 ) -> tuple[int, list[list[str]]]:
-    """The seatings: one spec per agent in each.
+    """The number of agents, and the seatings: one spec per agent in each.
 
     In pairs each mind meets every mind, including itself, on both seats. In one population all
     minds have the same number of seats. There are as many seatings as entrants, each shifted by one
     seat, so each mind has each seat equally often.
-
-    Returns:
-        The number of agents, and the seatings.
 
     Raises:
         ParameterError: when a given number of agents cannot be divided equally.
@@ -172,30 +155,24 @@ def games_of(
     """The games: the score and the decisions of every agent in every run.
 
     Returns:
-        Games, one row per agent and run: ``run``, ``seed``, ``agent``, ``entrant``, ``opponent``
-        (in pairs; else missing), ``score``, ``decisions`` and ``invalid`` of them. And reasons, one
-        row per entrant and reason: ``entrant``, ``reason``, ``times``.
+        One row per agent and run, whose ``opponent`` is missing but in pairs; and one row per
+        entrant and reason of invalid decisions, with ``times``.
     """
     name_of = {entrant.spec: entrant.name for entrant in entered}
-    seed_of = runs.set_index("run")["seed"]
-    parts, lost = [], []
-    for run in runs["run"]:
-        part = score.of_agents(scenario.decided_rounds(recorded.agent_data(int(run))))
-        decisions = recorded.decisions(int(run))
-        decisions = decisions[decisions["agent"].isin(part["agent"])]
-        by_agent = decisions.groupby("agent")["valid"].agg(["size", "sum"])
-        part["decisions"] = part["agent"].map(by_agent["size"]).fillna(0).astype(int)
-        valid = part["agent"].map(by_agent["sum"]).fillna(0).astype(int)
-        part["invalid"] = part["decisions"] - valid
-        part["opponent"] = part["mind"].to_numpy()[::-1] if score.pairs else None
-        lost.append(decisions.loc[~decisions["valid"].astype(bool), ["mind", "reason"]])
-        parts.append(part)
-    games = pd.concat(parts, ignore_index=True)
-    games["seed"] = games["run"].map(seed_of)
+    data, decisions = recorded.agent_data(), recorded.decisions()
+    data = data[data["run"].isin(runs["run"])]
+    games = score.of_agents(scenario.decided_rounds(data))
+    decisions = decisions.astype({"valid": int}).merge(games[["run", "agent"]])
+    by_agent = decisions.groupby(["run", "agent"])["valid"].agg(decisions="size", valid="sum")
+    games = games.join(by_agent, on=["run", "agent"]).fillna({"decisions": 0, "valid": 0})
+    games = games.astype({"decisions": int})
+    games["invalid"] = games["decisions"] - games["valid"].astype(int)
+    others = games.groupby("run")["mind"].transform(lambda minds: minds.to_numpy()[::-1])
+    games["opponent"] = others.map(name_of) if score.pairs else None
     games["entrant"] = games["mind"].map(name_of)
-    games["opponent"] = games["opponent"].map(name_of)
-    reasons = pd.concat(lost, ignore_index=True)
-    reasons["entrant"] = reasons["mind"].map(name_of)
+    games["seed"] = games["run"].map(runs.set_index("run")["seed"])
+    reasons = decisions.loc[decisions["valid"] == 0, ["mind", "reason"]]
+    reasons = reasons.assign(entrant=reasons["mind"].map(name_of))
     counted = reasons.groupby(["entrant", "reason"], as_index=False).size()
     counted = counted.rename(columns={"size": "times"})
     columns = [
@@ -208,16 +185,12 @@ def games_of(
 def ranking_of(
     games: pd.DataFrame, reasons: pd.DataFrame, score: Score, entered: Sequence[Entrant]
 ) -> pd.DataFrame:
-    """The ranking: one row per entrant, the best first.
+    """The ranking: one row per entrant, the best first; ties share a rank.
 
     The unit is the seed, since games with the same seed have the same start: an entrant's score
     with a seed is its mean over opponents other than itself, seats and agents. The interval is the
-    one of `sabm_mesa.analysis.intervals.mean_interval` over seeds.
-
-    Returns:
-        ``rank`` (ties share one), ``entrant``, ``spec``, ``score``, ``low`` and ``high`` (NaN with
-        one seed), ``seeds``, ``games`` against others, and over all games, those against itself
-        too, ``decisions``, ``invalid`` and ``reason``, the most frequent one or ``""``.
+    one of `sabm_mesa.analysis.intervals.mean_interval` over seeds. ``games`` are those against
+    others, ``decisions`` and ``invalid`` are of all games, and ``reason`` is the most frequent one.
     """
     rows = []
     for entrant in entered:
@@ -247,12 +220,10 @@ def _scores_by_seed(games: pd.DataFrame) -> pd.Series[float]:
 
 
 def matrix_of(games: pd.DataFrame, score: Score, names: Sequence[str]) -> pd.DataFrame:
-    """The results of entrants against one another.
+    """The results of entrants against one another: a square table, entrants by opponents.
 
-    Returns:
-        A square table, entrants by opponents. In pairs: the mean score of the row against the
-        column. In one population: the mean difference between the scores of row and column in the
-        same run.
+    In pairs: the mean score of the row against the column. In one population: the mean difference
+    between the scores of row and column in the same run.
     """
     if score.pairs:
         means = games.pivot_table("score", "entrant", "opponent", aggfunc="mean")
@@ -267,15 +238,10 @@ class Tournament:
     """A tournament that was played.
 
     Attributes:
-        scenario: the model class.
-        score: its score.
-        entered: the given entrants.
-        agents: the agents of a run.
-        sweep: the runs.
-        ranking: one row per entrant, the best first; see `tables.ranking_of`.
-        games: one row per agent and run; see `tables.games_of`.
-        reasons: one row per entrant and reason of invalid decisions, with ``times``.
-        matrix: entrants by opponents, the best first; see `tables.matrix_of`.
+        agents: the number of agents of a run.
+        ranking: see `ranking_of`.
+        games: see `games_of`, as the reasons.
+        matrix: see `matrix_of`; the best first.
     """
 
     scenario: type[SmartModel]
@@ -358,7 +324,8 @@ def play(
         scenario: the model class, or the name of a scenario.
         minds: the minds that play: files, ``FILE:NAME`` or the specs of minds.
         folder: the folder for the recording and the tables of the sweep.
-        runs: the number of runs of each seating, with the seeds ``seed``, ``seed + 1``, ….
+        parameters: the parameters of the scenario.
+        runs: the number of runs of each seating; run i has the seed ``seed + i``.
         seed: the first seed.
         connection: how language models are reached, with its budget.
         watch: called with the numbers of finished runs and of all runs.

@@ -44,12 +44,7 @@ WORDS: tuple[Word, ...] = get_args(Word)
 
 
 def measured(outcome: Outcome) -> pd.DataFrame:
-    """All measures of all runs.
-
-    Returns:
-        ``condition``, ``run``, ``seed``, ``measure`` and ``value`` (in the unit of the measure;
-        NaN if a run has none), one row per run and measure.
-    """
+    """All measures of all runs, one row per run and measure; NaN if a run has no value."""
     experiment = outcome.plan.experiment
     rows = []
     frames, declared = outcome.frames, outcome.plan.model.study.message_measures
@@ -64,11 +59,7 @@ def measured(outcome: Outcome) -> pd.DataFrame:
 
 
 def samples(values: pd.DataFrame, measure: str, condition: str) -> Floats:
-    """The values of a measure in the runs of a condition, in the order of their seeds.
-
-    Returns:
-        Shape (n_runs,).
-    """
+    """The values of a measure in the runs of a condition, in the order of their seeds."""
     runs: Floats = np.asarray(_by_seed(values, measure, condition), dtype=np.float64)
     return runs
 
@@ -81,11 +72,7 @@ def _by_seed(values: pd.DataFrame, measure: str, condition: str) -> pd.Series[fl
 def value_of(
     measure: Measure, data: pd.DataFrame, declared: Mapping[str, MessageMeasure] | None = None
 ) -> float:
-    """A measure of one run.
-
-    Returns:
-        The number; NaN when the run has no value.
-    """
+    """A measure of one run; NaN when the run has no value."""
     ends = int(data["round"].max())
     first, last = (min(end, ends) if end >= 0 else max(0, ends + 1 + end) for end in measure.rounds)
     inside = data[data["round"].between(first, last)]
@@ -388,20 +375,15 @@ class Results:
 
     Attributes:
         outcome: the runs.
-        measures: one row per run and measure: ``condition``, ``run``, ``seed``, ``measure`` and
-            ``value``.
-        estimates: one row per measure and condition: ``measure``, ``condition``, ``n`` (runs with a
-            value), ``mean``, ``low`` and ``high`` (95 % interval over runs, see
-            `sabm_mesa.analysis.intervals.mean_interval`; NaN with too few runs), ``published``,
-            ``source`` and ``outside`` (whether the published number is outside the interval; NaN,
-            ``""`` and None when nothing is published), ``together`` (for a ``mode``, the most
-            frequent value of all runs together; else NaN).
-        comparisons: one row per measure and pair of conditions: ``measure``, ``condition``,
-            ``than``, ``difference`` (the median of the differences between runs of the same seed)
-            with ``low`` and ``high`` (95 %), ``delta`` (Cliff's), ``test`` (a sign test) and its
-            ``p`` (two-sided, Holm over the pairs of the measure).
-        courses: published courses and those of the runs: ``condition``, ``column``, ``round``,
-            ``published``, ``n``, ``mean``, ``low``, ``high``, ``source``, ``outside``.
+        measures: one row per run and measure (see `measured`).
+        estimates: one row per measure and condition: the mean over the ``n`` runs with a value, its
+            95 % interval (see `sabm_mesa.analysis.intervals.mean_interval`), the published number,
+            whether it is ``outside`` the interval, and for a ``mode`` the most frequent value of
+            all runs ``together``.
+        comparisons: one row per measure and pair of conditions: the median of the differences
+            between runs of the same seed with its 95 % interval, Cliff's ``delta``, and the sign
+            test with its ``p`` (two-sided, Holm over the pairs of the measure).
+        courses: published courses and those of the runs, by round.
         verdicts: one on each claim.
     """
 

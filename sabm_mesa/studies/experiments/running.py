@@ -61,9 +61,8 @@ Name = tuple[str, int]
 def minds_of(experiment: Experiment, minds: Minds | Mapping[str, Minds]) -> dict[str, Minds]:
     """Condition → the minds that decide in it.
 
-    Args:
-        minds: the minds that decide in all conditions; or condition or slot → those in it, with
-            ``"classical"`` by default.
+    The minds decide in all conditions; or they are condition or slot → those in it, with
+    ``"classical"`` by default.
 
     Raises:
         UnknownName: for a condition that does not exist.
@@ -132,8 +131,6 @@ class ExperimentRun:
     """One run of an experiment.
 
     Attributes:
-        condition: the name of its condition.
-        seed: its seed.
         parameters: its initial parameters, without the seed.
         fork_of: the condition whose runs it continues, or ``""``.
         at: the round of the fork.
@@ -155,8 +152,6 @@ class Plan:
     """The runs of an experiment.
 
     Attributes:
-        experiment: the experiment.
-        scale: ``quick`` or ``paper``.
         runs: runs a condition.
         cells: the runs: condition by condition, in the order of their seeds.
         minds: condition → the minds that decide.
@@ -401,16 +396,12 @@ def _check_belongs(plan: Plan, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """An experiment that was run.
+    """An experiment that was run; its frames have ``condition`` and ``seed`` first.
 
     Attributes:
-        plan: the plan of the runs.
         path: the recording.
-        runs: one row per run, from `Recorded.runs`, with ``condition`` and ``seed`` first.
-        model_data: the model data with ``condition`` and ``seed`` first.
-        agent_data: the agent data with ``condition`` and ``seed`` first.
-        messages: the messages, with ``condition`` and ``seed`` first and the codes of the
-            rule-based coder (see `sabm_mesa.analysis.messages`).
+        runs: one row per run, from `Recorded.runs`.
+        messages: the messages with the codes of the rule-based coder.
         ran: the number of runs that were played or resumed now.
         earlier: the earlier runs that these build on, or None.
     """
@@ -466,6 +457,7 @@ def run(
     """Run the missing part of an experiment.
 
     Args:
+        plan: the experiment.
         folder: where its recording is, or will be.
         connection: how language models are reached; its budget also counts the recorded costs, and
             all experiments that share it.
@@ -498,11 +490,7 @@ def run(
 
 
 def read(plan: Plan, path: Path, ran: int = 0, earlier: Outcome | None = None) -> Outcome:
-    """Read the runs of an experiment from a recording.
-
-    Raises:
-        RecordingError: when it cannot be read.
-    """
+    """Read the runs of an experiment from a recording."""
     runs, known = find(plan, path), Recorded(path).frames()
     where = pd.DataFrame(
         [(runs[name].run, *name) for name in plan.specs], columns=["run", "condition", "seed"]
@@ -542,15 +530,9 @@ def check(plan: Plan, cells: Sequence[ExperimentRun], connection: Connection) ->
 
 
 def expected_cost(plan: Plan, folder: str | Path, prices: str | Path | None = None) -> Estimate:
-    """Estimate the cost of the missing runs of an experiment.
+    """Estimate the cost of the missing runs of an experiment, one line per condition.
 
-    Returns:
-        An estimate with one line per condition, and all minds in one text; interrupted runs count
-        in full.
-
-    Raises:
-        UsageError: for parameters, minds or prices that cannot be used.
-        RecordingError: when the folder has other runs.
+    Interrupted runs count in full.
     """
     path = Path(folder) / RECORDING
     missing, notes = dict[str, tuple[Plan, list[ExperimentRun]]](), list[str]()
