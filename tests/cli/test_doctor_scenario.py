@@ -115,20 +115,13 @@ def test_a_recording_gives_scenario_and_parameters(sabm: Sabm, tmp_path: Path) -
     assert told["asks"] == 2
 
 
-def test_where_no_form_works_the_command_says_so(sabm: Sabm) -> None:
+def test_where_no_form_works_the_command_says_so_without_a_preliminary_test(sabm: Sabm) -> None:
     with LLMServer(brain=lambda *_: "No.") as server:
-        outcome = sabm("doctor", "public-goods", "--minds", f"llm:stub@{server.url}")
+        spec = f"llm:stub@{server.url}"
+        outcome = sabm("doctor", "kbc", "--minds", spec, "--set", "n_players=2", "--rounds", 1)
 
     assert outcome.status == 1
     assert "No form works: choose a larger model." in outcome.out
-
-
-def test_a_model_without_a_usable_answer_sits_no_preliminary_test(sabm: Sabm) -> None:
-    with LLMServer(brain=lambda *_: "") as server:
-        spec = f"llm:stub@{server.url}"
-        outcome = sabm("doctor", "bertrand", "--minds", spec, "--set", "communication=false")
-
-    assert outcome.status == 1
     assert "Preliminary test" not in outcome.out + outcome.err
 
 

@@ -36,7 +36,7 @@ def test_a_recording_becomes_files_and_a_mind(sabm: Sabm, path: Path) -> None:
     }  # fmt: skip
     assert found["verdicts"][0]["selected"] == "level_1"
     assert all((out / Path(file).name).stat().st_size for file in found["files"])
-    said = sabm("fit", str(path), *QUICK, "level_1", "--out", str(out)).out
+    said = sabm("fit", path, "--model", "level_1", "--absolute", 0, "--out", out).out
     assert "The best by BIC is level_1, level 1" in said
     mind = f"fitted:{out / 'fingerprint.json'}"
     played = sabm("run", "kbc", "--minds", mind, "--rounds", "1", "--out", str(out / "again"))

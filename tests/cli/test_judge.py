@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.studies import plots
 from sabm_mesa.studies.judging import Judging, message_coder
 from sabm_mesa.studies.plots import codes_by_round
-from tests.core.support import tiny
+from tests.core.support import rows, tiny
 from tests.llm_server import Fault, LLMServer
 
 from .support import Sabm, one_line
@@ -63,12 +61,6 @@ def contrary(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
         return "I would not know."
     said = message_in(messages)
     return '{"codes": ["agreement"]}' if said == "No way." else like_the_rules(messages, body)
-
-
-def answers_in(recording: Path) -> int:
-    with closing(sqlite3.connect(recording)) as connection:
-        ((n,),) = connection.execute("SELECT count(*) FROM asks").fetchall()
-    return int(n)
 
 
 def test_by_the_rules(sabm: Sabm, path: Path) -> None:
@@ -193,7 +185,7 @@ def test_what_was_paid_for_is_not_asked_again(sabm: Sabm, path: Path) -> None:
     with LLMServer(brain=like_the_rules) as server:
         command = ["judge", path, "--minds", f"llm:stub@{server.url}"]
         first = sabm(*command, "--max-asks", 4, "--max-concurrency", 1)
-        kept = answers_in(path.parent / "judge" / "judge.sqlite")
+        ((kept,),) = rows(path.parent / "judge" / "judge.sqlite", "SELECT count(*) FROM asks")
         assert first.status == 1
         assert one_line(first).endswith("a larger budget continues from there.")
         assert f" {kept} answers are in " in one_line(first)

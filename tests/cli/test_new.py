@@ -32,16 +32,14 @@ def run(folder: Path, *command: object, path: Path = ROOT) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_one_file_of_25_lines_runs_at_once(sabm: Sabm, tmp_path: Path, name: str) -> None:
-    outcome = sabm("new", name, "--into", tmp_path / "new" / "folder")
-    file = tmp_path / "new" / "folder" / f"{name}.py"
+def test_one_file_of_25_lines_runs_at_once(sabm: Sabm, tmp_path: Path) -> None:
+    outcome = sabm("new", "my_scenario", "--into", tmp_path / "new" / "folder")
+    file = tmp_path / "new" / "folder" / "my_scenario.py"
 
     assert outcome.status == 0, outcome.err
     assert f"  sabm check {file}\n  sabm run {file}\n" in outcome.out
     assert list(file.parent.iterdir()) == [file]
     assert len(file.read_text("utf-8").splitlines()) == 25
-    run(tmp_path, "-m", "ruff", "format", "--check", "--no-cache", "--line-length", "100", file)
     assert "conforms: form" in run(tmp_path, "-m", "sabm_mesa", "check", file)
     run(tmp_path, "-m", "sabm_mesa", "run", file, "--rounds", 3)
     rows = (tmp_path / "out" / "model.csv").read_text().split("\n")
@@ -66,10 +64,12 @@ def test_its_own_tests_pass_at_once_without_installing_it(sabm: Sabm, tmp_path: 
 @pytest.mark.parametrize("name", NAMES)
 def test_its_code_keeps_the_rules_of_this_repository(sabm: Sabm, tmp_path: Path, name: str) -> None:
     assert sabm("new", name, "--package", "--into", tmp_path).status == 0
+    assert sabm("new", name, "--into", tmp_path / "one").status == 0
     folder = tmp_path / name
 
-    for options in (["check"], ["format", "--check"]):
-        run(folder, "-m", "ruff", *options, "--no-cache", "--config", ROOT / "pyproject.toml", ".")
+    for options in (["check", "."], ["format", "--check", ".", tmp_path / "one"]):
+        run(folder, "-m", "ruff", *options, "--no-cache", "--config", ROOT / "pyproject.toml")
+    assert len((tmp_path / "one" / f"{name}.py").read_text("utf-8").splitlines()) == 25
     code = "".join(path.read_text("utf-8") for path in folder.rglob("*.py"))
     assert "{{" not in code
     assert f"class {name.replace('_', ' ').title().replace(' ', '')}(SmartModel)" in code

@@ -8,7 +8,6 @@ import re
 import resource
 import shutil
 import signal
-import sqlite3
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -333,36 +332,21 @@ def classical(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("command", [["replay"]])
+@pytest.mark.parametrize("half", [True, False])
 def test_what_is_no_usable_recording(
-    sabm: Sabm, tmp_path: Path, classical: bytes, command: list[str]
+    sabm: Sabm, tmp_path: Path, classical: bytes, half: bool
 ) -> None:
-    path, out = tmp_path / "r.sqlite", tmp_path / "out"
-    where = ["--out", out] if command[0] != "resume" else []
-    database = sqlite3.connect(tmp_path / "other.sqlite")
-    database.execute("CREATE TABLE t (x)")
-    database.close()
-    newer = tmp_path / "newer.sqlite"
-    newer.write_bytes(classical)
-    change(newer, "PRAGMA user_version = 99")
-    for content, line in (
-        (None, "There is no recording"),
-        (b"", "There is no run in|is not a usable recording"),
-        (b"a letter to a friend " * 99, "is not a usable recording"),
-        (classical[: len(classical) // 2], "is not a usable recording"),
-        ((tmp_path / "other.sqlite").read_bytes(), "is an SQLite file but not a recording"),
-        (newer.read_bytes(), r"has format 99, and this sabm-mesa reads format \d+ only"),
-    ):
-        if content is not None:
-            path.write_bytes(content)
-        outcome = sabm(command[0], path, *command[1:], *where)
-        assert outcome.status == 1
-        assert re.search(line, one_line(outcome)), outcome.err
-        assert "sabm resume" not in outcome.err
-        assert path.exists() == (content is not None)
-        if content is not None:
-            assert path.read_bytes() == content
-    assert not out.exists()
+    path = tmp_path / "r.sqlite"
+    if half:
+        path.write_bytes(classical[: len(classical) // 2])
+    outcome = sabm("replay", path, "--out", tmp_path / "out")
+    assert outcome.status == 1
+    assert ("is not a usable recording" if half else "There is no recording") in one_line(outcome)
+    assert "sabm resume" not in outcome.err
+    assert path.exists() == half
+    if half:
+        assert path.read_bytes() == classical[: len(classical) // 2]
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_fork_that_changes_nothing_says_so(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sqlite3
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +12,7 @@ import pytest
 
 from sabm_mesa import KeynesianBeautyContest, Recorded
 from sabm_mesa.llm import close_all
+from tests.core.support import rows
 from tests.llm_server import Fault, LLMServer, nonsense
 
 from .support import Sabm, one_line
@@ -22,14 +22,6 @@ FILES = {
     "agents.csv", "depth.png", "first_picks.png", "model.csv", "picks.png",
     "recording.sqlite", "summary.json", "variance.png",
 }  # fmt: skip
-
-
-def rows(path: Path, query: str) -> list[tuple[object, ...]]:
-    connection = sqlite3.connect(path)
-    try:
-        return connection.execute(query).fetchall()
-    finally:
-        connection.close()
 
 
 @pytest.fixture
@@ -196,8 +188,6 @@ def test_nonsense_is_counted_and_said(sabm: Sabm, tmp_path: Path) -> None:
          r"The price of 'm' is not known"),
         (["run", "kbc", "--set", "n_players"], r"--set takes NAME=VALUE, not 'n_players'"),
         (["run", "kbc", "--set", "n_players=0"], r"n_players must be .* 2 or more \(got 0\)"),
-        (["run", "kbc", "--set", "n_players=-5"], r"n_players must be .* \(got -5\)"),
-        (["run", "kbc", "--set", "n_players=2.5"], r"n_players must be a whole number"),
         (["run", "kbc", "--rounds", "0"], r"n_rounds must be a whole number of 1 or more"),
         (["run", "kbc", "--runs", "0"], r"'--runs'"),
         (["run", "kbc", "--seed", "-1"], r"'--seed'"),
@@ -206,8 +196,6 @@ def test_nonsense_is_counted_and_said(sabm: Sabm, tmp_path: Path) -> None:
         (["run", "kbc", "--minds", "LLM:gpt-4o"], r"\(write llm:gpt-4o\)"),
         (["run", "kbc", "--minds", "classical:x"], r"Unknown classical mind of kbc 'x'"),
         (["run", "kbc", "--minds", "fixed:0=3"], r"3 are given for 24 agents"),
-        (["run", "kbc", "--set", "reward_rule=big"], r"Unknown reward rule 'big'\."),
-        (["run", "kbc", "--set", "personas=x"], r"Unknown persona 'x'\. Known: agreeable"),
         (["run", "kbc", "--prompts", "/no/such.toml"], r"Cannot read the prompt file /no"),
         (["run", "kbc", "--prices", "/no/such.toml", "--minds", "llm:m@http://127.0.0.1:1/v1"],
          r"Cannot read the price file /no/such\.toml"),

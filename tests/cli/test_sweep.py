@@ -6,7 +6,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sabm_mesa.llm.endpoints import WAYS
 from tests.llm_server import LLMServer
 
 from .support import Sabm, one_line
@@ -54,16 +53,12 @@ def test_json(sabm: Sabm, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--vary", "n_playrs=3,4"], "Did you mean 'n_players'"),
         (["--vary", "n_players"], "--vary takes NAME=A,B,…, not 'n_players'."),
         (["--vary", "n_players="], "--vary takes NAME=A,B,…"),
         (["--vary", "n_players=3", "--vary", "n_players=4"], "--vary n_players is given twice."),
-        (["--vary", "n_players=3", "--set", "n_players=4"], "n_players is given twice"),
         (["--vary", "minds=a,b"], "give --minds several times"),
         (["--vary", "n_players=[3"], "is not valid JSON"),
         (["--vary", "n_players=3", "--measure", "men"], "Did you mean 'mean'"),
-        (["--on", "mars"], "Known: here, processes, ray."),
-        (["--on", "processes", "--address", "auto"], "Only Ray takes an address"),
     ],
 )
 def test_wrong_use(sabm: Sabm, tmp_path: Path, arguments: list[str], says: str) -> None:
@@ -72,19 +67,6 @@ def test_wrong_use(sabm: Sabm, tmp_path: Path, arguments: list[str], says: str) 
     assert done.status == 2
     assert says in one_line(done)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_missing_key_names_the_ways_on(
-    sabm: Sabm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    found = sabm("sweep", "kbc", "--minds", "llm:gpt-4o-mini", "--out", tmp_path / "s")
-
-    assert found.status == 1
-    assert one_line(found).endswith("There is no API key.")
-    assert found.err.count("\n  ") == len(WAYS) == 3
-    assert not (tmp_path / "s").exists()
 
 
 def test_a_cap_stops_it_and_a_larger_one_goes_on(

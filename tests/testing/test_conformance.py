@@ -112,7 +112,6 @@ def said(model: type[SmartModel], point: str, folder: Path) -> str:
         (fishing.Untold, "classical minds", "a rule reads the fact 'boats' of the question 'act'"),
         (fishing.UntoldFlag, "classical minds", "a rule reads the fact 'boats' of the question"),
         (fishing.UntoldPart, "classical minds", "a rule reads the fact 'fleet.boats' of the"),
-        (fishing.Lucky, "same seed", "draw every number from the rng or random of the "),
         (fishing.Counting, "same seed", "ScenarioError: Counting sets self.round in a round, "),
         (fishing.Forgetful, "replay", "ReplayMismatch: Run 0 "),
         (fishing.Renamed, "fork", "has no attribute 'first_stock'"),
