@@ -264,18 +264,15 @@ def test_what_was_under_way_before_a_server_was_caught_is_in_the_sum() -> None:
     assert budget.reserved == Usage()
 
 
-@pytest.mark.parametrize("fault", ["hang", "bad-json", "error-200", "reset"])
-def test_requests_that_may_be_billed_count_for_the_caps(
-    fault: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_that_may_be_billed_count_for_the_caps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Client, "_wait", lambda *_: 0.001)
     budget = Budget(max_total_tokens=1000)
-    with LLMServer(brain=lambda _m, _b: "1", faults=lambda _n, _b: fault) as server:
-        how = Connection(budget=budget, timeout_s=0.2 if fault == "hang" else 30.0, max_retries=40)
+    with LLMServer(brain=lambda _m, _b: "1", faults=lambda _n, _b: "bad-json") as server:
+        how = Connection(budget=budget, max_retries=40)
         (error,) = outcomes(connect(server.url, how), [ask("x" * 26, max_tokens=129)])
-        assert fault == "hang" or server.stats["requests"] == 6
+        assert server.stats["requests"] == 6
     assert isinstance(error, BudgetExceeded)
-    # Six requests at 150 tokens. One that was given up on at once may not be seen by the server.
+    # Six requests at 150 tokens.
     assert "is used up: 900 spent, and the next ask could cost 150." in str(error)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sabm_mesa import Budget, Connection
+from sabm_mesa import Connection
 from sabm_mesa import llm as access
 from sabm_mesa.core import engine
 from sabm_mesa.errors import MissingKey, ParameterError
@@ -107,11 +107,6 @@ def test_an_illegal_connection_is_refused(options: dict[str, Any]) -> None:
         Connection(**options)
 
 
-def test_a_price_file_that_cannot_be_read_is_an_error() -> None:
-    with pytest.raises(ParameterError, match=r"none\.toml"):
-        connect("http://127.0.0.1:9/v1", Connection(prices="none.toml"))
-
-
 def test_openais_own_limit_of_tokens_has_its_own_name() -> None:
     with LLMServer() as server:
         client = Server(server.url)
@@ -136,18 +131,6 @@ def test_openais_own_limit_of_tokens_has_its_own_name() -> None:
         asked = Server(url).asked(request)
         assert asked["max_completion_tokens"] == 7
         assert "max_tokens" not in asked
-
-
-def test_the_ceiling_is_reached_and_not_passed() -> None:
-    with LLMServer(brain=lambda _m, _b: "42", held=True) as server:
-        client = connect(server.url, Connection(max_concurrency=7))
-        thread = threading.Thread(target=complete, args=(client, *(ask() for _ in range(40))))
-        thread.start()
-        server.wait_until(lambda s: s.in_flight == 7)
-        server.release()
-        thread.join()
-        assert server.max_in_flight == 7
-        assert server.stats["requests"] == 40
 
 
 def test_a_later_run_may_have_a_higher_ceiling() -> None:
@@ -198,17 +181,6 @@ def test_connections_that_were_closed_are_made_anew() -> None:
         assert complete(connect(server.url), ask())[0].answer == "42"
         close_all()
         close_all()
-
-
-def test_a_budget_is_part_of_the_chain() -> None:
-    with LLMServer(brain=lambda _m, _b: "42") as server:
-        budget = Budget(max_asks=2)
-        complete(connect(server.url, Connection(budget=budget)), ask(), ask())
-        (error,) = outcomes(connect(server.url, Connection(budget=budget)), [ask()])
-        assert "The budget of 2 asks is used up: 2 spent, and the next ask could cost 1." in str(
-            error
-        )
-        assert server.stats["requests"] == 2
 
 
 @pytest.mark.slow

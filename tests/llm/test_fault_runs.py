@@ -1,8 +1,6 @@
 """Whole runs against what a server, a file system and other processes do to them."""
 
 import math
-import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -24,8 +22,6 @@ from sabm_mesa.llm.client import Client
 from tests.llm.support import AGAIN, ROOT, contest, first_question, rows
 from tests.llm_server import LLMServer
 from tests.llm_server import stub as stub_brain
-
-LOST = ["reset", "drop", "bad-json", "twice", "error-200", "error-choice", "bad-utf8", "bad-gzip"]
 
 
 @pytest.fixture(autouse=True)
@@ -55,8 +51,7 @@ def assert_same(found: list[pd.DataFrame], expected: list[pd.DataFrame]) -> None
         pd.testing.assert_frame_equal(one, other)
 
 
-@pytest.mark.fast_cases(5)
-@pytest.mark.parametrize("fault", [*LOST, "408", "409", "429", "500", "502", "503"])
+@pytest.mark.parametrize("fault", ["reset", "twice", "429"])
 def test_what_a_retry_mends_leaves_no_trace_in_the_results(
     fault: str, clean: list[pd.DataFrame]
 ) -> None:
@@ -93,7 +88,7 @@ def test_a_cap_holds_where_the_usage_cannot_be_read() -> None:
         assert server.stats["requests"] < 18
 
 
-@pytest.mark.parametrize("fault", ["no-choices", "null", "empty", "refusal", "content-filter"])
+@pytest.mark.parametrize("fault", ["empty", "refusal"])
 def test_an_answer_without_text_is_asked_for_again(fault: str, clean: list[pd.DataFrame]) -> None:
     faults = dict.fromkeys(range(0, 18, 5), fault)
     with LLMServer(brain=first_question, faults=faults) as server:
@@ -103,10 +98,8 @@ def test_an_answer_without_text_is_asked_for_again(fault: str, clean: list[pd.Da
 
 @pytest.mark.parametrize(
     "answer",
-    ["", "42 or 43", "[]", "{}", "null", '{"answer": "many"}', '{"answer": 42.5}',
-     '{"answer": [4, 2]}', '{"answer": 420}', '{"reasoning": "Why."}',
-     '{"answer": 4, "answer": 2}', '{"answer": 42', "\ufeff{}"],
-)  # fmt: skip
+    ["", "42 or 43", '{"answer": "many"}', '{"reasoning": "Why."}', '{"answer": 42', "\ufeff{}"],
+)
 def test_json_of_another_schema_is_asked_for_again(answer: str) -> None:
     def brain(messages: list[dict[str, Any]], body: dict[str, Any]) -> Any:
         is_first = len(messages) == 2 and AGAIN not in messages[1]["content"]
@@ -143,9 +136,8 @@ def test_a_huge_answer_is_recorded_whole_and_cut_where_others_read_it(tmp_path: 
 
 @pytest.mark.parametrize(
     ("fault", "kind"),
-    [("context", BadRequest), ("400", BadRequest), ("401", AccessDenied), ("403", AccessDenied),
-     ("404", BadRequest), ("quota", BadRequest)],
-)  # fmt: skip
+    [("401", AccessDenied), ("quota", BadRequest)],
+)
 def test_what_no_retry_mends_ends_the_run_and_keeps_what_was_answered(
     fault: str, kind: type[LLMError], tmp_path: Path
 ) -> None:
@@ -174,43 +166,6 @@ def test_a_server_that_is_started_again_during_a_run(clean: list[pd.DataFrame]) 
     assert_same(found, clean)
 
 
-FULL = """
-import sys
-from pathlib import Path
-from sabm_mesa import KeynesianBeautyContest
-from sabm_mesa.errors import RecordingError
-
-path = Path(sys.argv[2]) / "run.sqlite"
-model = KeynesianBeautyContest(
-    n_players=4, n_rounds=200, rng=1, minds=f"llm:stub@{sys.argv[1]}", recording=path
-)
-try:
-    model.run_model()
-except RecordingError as error:
-    print(error)
-    assert not model.running
-Path(sys.argv[3]).write_bytes(path.read_bytes())
-wal = Path(f"{path}-wal")
-Path(f"{sys.argv[3]}-wal").write_bytes(wal.read_bytes() if wal.exists() else b"")
-"""
-
-
-def small_disk(disk: Path) -> tuple[list[str], str]:
-    """The start of a command whose disk has half a megabyte, and the error of SQLite there.
-
-    It is a real file system in a name space of its own; where that is not allowed, a limit that
-    the system sets to each file.
-    """
-    mount = f'mount -t tmpfs -o size=512k none "{disk}"'
-    unshare = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
-    if (
-        shutil.which("unshare")
-        and not subprocess.run([*unshare, mount], capture_output=True, check=False).returncode
-    ):
-        return [*unshare, f'{mount} && exec "$@"', "sh"], "database or disk is full"
-    return ["sh", "-c", 'ulimit -f 1024 && exec "$@"', "sh"], "disk I/O error"
-
-
 FEW_FILES = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]),) * 2)
@@ -234,25 +189,3 @@ def test_no_paid_answer_is_lost_where_few_files_can_be_opened(files: int, tmp_pa
     assert done.returncode == 0, done.stderr
     found = rows(tmp_path / "recording.sqlite", "SELECT count(*), count(raw) FROM asks")
     assert found == [(answered, answered)] == [(100, 100)]
-
-
-@pytest.mark.slow
-def test_a_disk_that_is_full(tmp_path: Path) -> None:
-    disk, copy = tmp_path / "disk", tmp_path / "copy.sqlite"
-    disk.mkdir()
-    within, problem = small_disk(disk)
-    with LLMServer() as server:
-        done = subprocess.run(
-            [*within, sys.executable, "-c", FULL, server.url, disk, copy],
-            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True, text=True, check=False, timeout=300,
-        )  # fmt: skip
-        answered = server.stats["status_200"]
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"Cannot write the recording {disk}/run.sqlite: {problem}.")
-    assert "Is the disk full?" in done.stdout
-    assert done.stdout.count("\n") == 1
-    # Used answers are kept: all but those under way when the disk was full.
-    ((kept,),) = rows(copy, "SELECT count(*) FROM asks")
-    assert 10 < kept <= answered <= kept + 4
-    assert rows(copy, "PRAGMA integrity_check") == [("ok",)]

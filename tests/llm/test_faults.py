@@ -116,8 +116,9 @@ def test_the_whole_answer_has_to_come_in_time(
 
 @pytest.mark.parametrize(
     ("fault", "billed"),
-    [("400", False), ("429", False), ("500", False), ("408", True), ("bad-json", True),
-     ("error-200", True), ("error-choice", True), ("reset", True), ("drop", True)],
+    [("400", False), ("html", False), ("429", False), ("500", False), ("408", True),
+     ("bad-json", True), ("error-200", True), ("error-choice", True), ("reset", True),
+     ("drop", True)],
 )  # fmt: skip
 def test_what_was_sent_and_not_refused_may_be_billed(fault: str, billed: bool) -> None:
     error, _ = answered(fault, times=9)

@@ -113,9 +113,7 @@ def test_every_request_is_on_disk_before_it_leaves_and_until_its_answer_is(tmp_p
     assert rows(path, "SELECT count(*) FROM asks WHERE raw IS NULL") == [(0,)]
 
 
-@pytest.mark.parametrize(
-    ("fault", "noted"), [("400", 0), ("429", 0), ("hang", 2), ("bad-json", 2), ("html", 0)]
-)
+@pytest.mark.parametrize(("fault", "noted"), [("429", 0), ("bad-json", 2)])
 def test_what_may_be_billed_without_an_answer_stays_noted(
     tmp_path: Path, fault: str, noted: int
 ) -> None:
@@ -133,9 +131,8 @@ def test_what_may_be_billed_without_an_answer_stays_noted(
         answered.append(text)
         return None
 
-    how = Connection(max_retries=1, timeout_s=3.0 if fault == "hang" else 120.0)
     with LLMServer(faults=faults) as server, pytest.raises(LLMError):
-        contest(server, recording=path, connection=how).run_model()
+        contest(server, recording=path, connection=Connection(max_retries=1)).run_model()
     assert rows(path, "SELECT count(*) FROM asks WHERE raw IS NULL") == [(noted,)]
     assert rows(path, "SELECT count(*) FROM answers") == [(len(answered),)]
 

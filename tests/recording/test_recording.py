@@ -359,6 +359,7 @@ def test_when_the_disk_is_full_the_run_stops_and_what_was_used_is_kept(tmp_path)
 
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith(f"Cannot write the recording {path}: ")
+    assert "Is the disk full?" in done.stderr
     assert "What was committed before is kept." in done.stderr
     assert done.stderr.count("\n") == 1
     used = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
