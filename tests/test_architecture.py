@@ -297,6 +297,7 @@ def folder_of_a_scenario(module: str) -> str:
     return parts[2] if parts[:2] == ["sabm_mesa", "models"] and len(parts) > 3 else ""
 
 
+@cache
 def names_of_scenarios(package: Package) -> dict[str, set[str]]:
     """Folder → the names, folders and classes of the scenarios in it."""
     registry = package.trees.get("sabm_mesa.models.registry", ast.Module([], []))

@@ -159,6 +159,7 @@ class Talker(Thinker):
         return reply
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", SMALL)
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(answers=st.lists(drawn, min_size=1, max_size=20))

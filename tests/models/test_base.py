@@ -422,6 +422,7 @@ def test_a_model_that_is_gone_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Solara's, on the source of Mesa
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_the_controls_of_mesas_own_page_take_every_scenario(name: str) -> None:
     import solara

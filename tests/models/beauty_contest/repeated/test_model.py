@@ -104,15 +104,6 @@ def test_one_naive_player_among_nine_zeros_in_a_run() -> None:
     assert measures["falling"] == 1
 
 
-@pytest.mark.parametrize(("n_llm", "ratio"), [(1, 0.067), (5, 0.333), (9, 0.6)])
-def test_the_ratio_that_is_expected_against_fixed_players(n_llm, ratio) -> None:
-    """Players of level 1 reply naively to the last mean (equation 1 of Lu 2024)."""
-    model = played(n_players=10, minds={"classical:level_1": n_llm, "fixed:0": 10 - n_llm})
-
-    found = model.end_measures()["ratio_by_type"]["classical:level_1"]
-    assert found == pytest.approx(ratio, abs=1e-3)
-
-
 @pytest.mark.parametrize("p", [1 / 2, 2 / 3, 0.7, 0.95])
 def test_for_p_below_1_best_replies_go_to_zero(p) -> None:
     model = played(minds="classical:best_reply", n_players=10, n_rounds=60, p=p)

@@ -9,7 +9,7 @@ def test_random_guests_are_the_null_model() -> None:
     """Over runs the ratio of random guests is the expected one, and that of sociable ones lower."""
 
     def ratio(minds):
-        models = [CocktailParty(n_rounds=10, minds=minds, rng=seed) for seed in range(4)]
+        models = [CocktailParty(n_rounds=10, minds=minds, rng=seed) for seed in range(2)]
         for model in models:
             model.run_model()
         sent = [i.agents for model in models for i in model.invitations]
