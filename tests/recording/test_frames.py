@@ -20,6 +20,7 @@ from sabm_mesa.recording import load_runs
 from sabm_mesa.recording.frames import Recorded
 from sabm_mesa.recording.rows import AskRow, columns
 from tests.core.support import Priced, rows, tiny
+from tests.runs.reruns import change
 
 FRAMES = ["runs", "asks", "decisions", "model_data", "agent_data", "messages"]
 
@@ -29,12 +30,6 @@ def answer(ask):
     if ask.key.agent == 2 and (ask.key.round == 1 or not ask.rejected):
         return "about 7"
     return str(10 * ask.key.round + ask.key.agent)
-
-
-def change(path: Path, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(statement, values)
-        connection.commit()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.core.support import rows
 from tests.llm_server import LLMServer
 from tests.runs.reruns import count, first_question, no_key, play, replayed, same_data
 
-pytestmark = pytest.mark.fast_cases(5)
+pytestmark = pytest.mark.fast_cases(2)
 
 JSON = {"kbc", "evacuation", "cocktail-party", "games", "pasture", "public-goods"}
 """Played with structured answers; the others with plain text."""

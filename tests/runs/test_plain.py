@@ -620,7 +620,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 2])
 @pytest.mark.usefixtures("village")
 def test_mesas_batch_run_leaves_whole_recordings(folder, processes) -> None:
     (folder / "script.py").write_text(BATCH, "utf-8")
@@ -784,7 +784,7 @@ LOCAL = [
 ]
 
 
-@pytest.mark.parametrize("minds", ["classical", "fixed:1", *LOCAL])
+@pytest.mark.parametrize("minds", ["classical", *LOCAL])
 @pytest.mark.usefixtures("folder")
 def test_a_command_makes_the_model_once_a_run(folder, capsys, minds) -> None:
     code = MODEL.replace(

@@ -19,7 +19,7 @@ from sabm_mesa.runs.rerun import replay
 from tests.core.support import Tiny, rows
 from tests.llm_server import LLMServer
 from tests.runs.reruns import count
-from tests.runs.sweeps import FIXED, Failing
+from tests.runs.sweeps import FIXED
 
 SMALL = {"n_players": 3, "n_rounds": 3}
 
@@ -141,11 +141,3 @@ def test_wrong_use_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match="'big'"):
         run_missing({path: [contest(), contest().forked(1, {"reward_rule": "big"})]})
     assert not path.parent.exists()
-
-
-def test_a_run_that_fails_leaves_those_that_are_finished(tmp_path: Path) -> None:
-    path = tmp_path / "r.sqlite"
-    specs = RunSpec(Failing, FIXED, 1).with_seeds([1, 2])
-    with pytest.raises(RunError, match="nothing to share"):
-        run_missing({path: specs})
-    assert missing(specs, path) == specs[1:]

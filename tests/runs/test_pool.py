@@ -86,32 +86,6 @@ def test_a_killed_process_is_replaced_and_its_run_played_again(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_run_that_no_process_survives_ends_the_sweep(tmp_path: Path) -> None:
-    graves = tmp_path / "graves"
-    graves.mkdir()
-    given = {**FIXED, "graves": str(graves), "fatal": 2, "times": MAX_LOST}
-
-    def swept():
-        return sweep(
-            Mortal, {}, runs=2, folder=tmp_path / "a", parameters=given, on="processes", workers=1
-        )
-
-    with pytest.raises(RunError, match="workers were lost in the run of mortal with"):
-        swept()
-    assert len(list(graves.iterdir())) == MAX_LOST
-    assert swept().ran == 1  # the other run is kept
-
-
-@pytest.mark.slow
-def test_a_run_that_fails_ends_the_sweep(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="failing, round 0: ZeroDivisionError: nothing to share"):
-        sweep(Failing, {}, runs=2, folder=tmp_path, parameters=FIXED, on="processes", workers=1)
-
-    assert finished_seeds(tmp_path) == [1]
-    assert not (tmp_path / TASKS).exists()
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_sweep_goes_on(tmp_path: Path, end: signal.Signals) -> None:
     folder, gate, script = tmp_path / "out", tmp_path / "gate", tmp_path / "script.py"

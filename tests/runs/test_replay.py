@@ -10,7 +10,6 @@ from sabm_mesa.errors import ParameterError, RecordingError, ReplayMismatch, Unk
 from sabm_mesa.llm import ScriptedClient, close_all
 from sabm_mesa.minds.llm import LLMMind, LLMSettings
 from sabm_mesa.recording.rows import AskRow, columns
-from sabm_mesa.recording.store import FORMAT
 from sabm_mesa.runs.rerun import replay
 from tests.core.support import Priced, Tiny, rows, tiny
 from tests.llm_server import LLMServer
@@ -30,14 +29,6 @@ from tests.runs.reruns import (
 def without_key(monkeypatch):
     with no_key(monkeypatch):
         yield
-
-
-OWN = """
-[prompts]
-reward_independent = "Each winner receives a box of chocolates."
-[personas]
-dreamer = "You dream of round numbers."
-"""
 
 
 @pytest.mark.parametrize(
@@ -171,17 +162,6 @@ def test_a_mind_that_hashes_its_requests_itself_need_not_be_at_hand(tmp_path) ->
     replayed(path, done, minds={"hashing": Hashing()})
 
 
-def test_ones_own_prompt_file_may_be_gone(tmp_path) -> None:
-    path, own = tmp_path / "r.sqlite", tmp_path / "own.toml"
-    own.write_text(OWN, "utf-8")
-    with LLMServer(brain=first_question) as server:
-        minds = f"llm:stub@{server.url}"
-        done = play("kbc", path, minds, prompts=own, personas={"dreamer": 1, "calm": 2})
-    own.unlink()
-
-    replayed(path, done)
-
-
 def test_the_runs_of_a_recording_can_be_chosen(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
     done = [play("kbc", path, "classical", rng) for rng in (1, 2, 3)]
@@ -215,9 +195,6 @@ def test_a_scenario_of_ones_own_that_cannot_be_imported(tmp_path) -> None:
     ):
         replay(path)
     assert sum(replay(path, scenario=Tiny).answers_repeated()) == 3
-    change(path, "UPDATE runs SET model = 'subprocess:Popen'")
-    with pytest.raises(RecordingError, match="not registered here"):
-        replay(path)
 
 
 # Tampering.
@@ -340,24 +317,11 @@ def test_a_parameter_that_there_is_no_more(tmp_path) -> None:
         assert refused.value.parameter == next(iter(new))
 
 
-def test_what_cannot_be_read_is_refused(tmp_path) -> None:
+def test_without_a_recording_or_a_run_in_it_there_is_nothing_to_replay(tmp_path) -> None:
     path = tmp_path / "r.sqlite"
     with pytest.raises(RecordingError, match="There is no recording"):
         replay(path)
-    path.write_text("a note, not a recording, of some length" * 50)
-    with pytest.raises(RecordingError, match="not a usable recording"):
-        replay(path)
-    path.unlink()
-    play("kbc", path, "classical", n_players=24)
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(RecordingError, match="not a usable recording"):
-        replay(path)
-    path.unlink()
     play("kbc", path, "classical")
-    change(path, "PRAGMA user_version = 99")
-    with pytest.raises(RecordingError, match="has format 99, and"):
-        replay(path)
-    change(path, f"PRAGMA user_version = {FORMAT}")
     change(path, "DELETE FROM runs")
     with pytest.raises(RecordingError, match="There is no run in"):
         replay(path)

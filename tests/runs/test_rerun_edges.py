@@ -3,8 +3,6 @@
 import asyncio
 import json
 import os
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -18,6 +16,7 @@ from sabm_mesa.recording.writing import BatchWriter
 from sabm_mesa.runs.rerun import spent_before
 from tests.core.support import Priced, Tiny, rows, tiny
 from tests.llm_server import LLMServer
+from tests.runs.reruns import change
 
 
 class Half(KeynesianBeautyContest):
@@ -26,12 +25,6 @@ class Half(KeynesianBeautyContest):
     def update(self):
         super().update()
         self.target = self.mean / 10
-
-
-def change(path, statement, *values):
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(statement, values)
-        connection.commit()
 
 
 def test_the_rules_of_a_subclass_are_those_it_was_recorded_with(tmp_path) -> None:
@@ -66,14 +59,15 @@ def test_two_minds_of_one_spec_are_refused_before_anything_is_recorded(tmp_path)
     assert not path.exists()
 
 
-def test_a_link_to_a_recording_in_use_is_in_use_too(tmp_path) -> None:
+def test_a_recording_in_use_is_refused_by_its_name_and_by_a_link(tmp_path) -> None:
     path, link = tmp_path / "r.sqlite", tmp_path / "link.sqlite"
     model = Tiny(minds=Priced(lambda _: "1"), n_rounds=2, rng=1, recording=path)
     model.step()
     link.symlink_to(path)
     try:
-        with pytest.raises(RecordingError, match="in use"):
-            resume(link, scenario=Tiny)
+        for name in (path, link):
+            with pytest.raises(RecordingError, match="in use"):
+                resume(name, scenario=Tiny)
     finally:
         model.close()
 

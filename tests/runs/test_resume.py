@@ -18,7 +18,6 @@ from sabm_mesa.errors import (
     ReplayMismatch,
     RunError,
 )
-from sabm_mesa.llm import close_all
 from sabm_mesa.runs.rerun import replay, resume
 from sabm_mesa.runs.run import run_all
 from tests.core.support import rows
@@ -49,7 +48,7 @@ def statuses(path):
     return [status for (status,) in rows(path, "SELECT status FROM runs ORDER BY run")]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     ("name", "minds", "more"),
     [
@@ -86,20 +85,6 @@ def test_a_run_that_stops_at_any_ask_ends_as_if_it_had_not(tmp_path, name, minds
         assert statuses(path) == ["finished"]
         assert {each.name for each in tmp_path.glob(f"{most}.*")} == {path.name}
     replayed(path, whole, minds={"drawing": None})
-
-
-def test_a_server_that_fails_at_any_request(tmp_path) -> None:
-    with LLMServer(brain=first_question) as clean:
-        whole = play("kbc", tmp_path / "whole.sqlite", f"llm:stub@{clean.url}", n_rounds=2)
-        total = clean.stats["requests"]
-    for number in range(0, total, 5):
-        path = tmp_path / f"{number}.sqlite"
-        with LLMServer(brain=first_question, faults={number: "404"}, port=clean.port) as server:
-            with pytest.raises(RunError, match="404"):
-                play("kbc", path, f"llm:stub@{server.url}", n_rounds=2)
-            same_data(whole, resume(path))
-            close_all()
-            assert server.stats["status_200"] == total == count(path)
 
 
 class Interrupted(Drawing):
@@ -315,17 +300,6 @@ def test_two_processes_do_not_go_on_with_one_run(tmp_path) -> None:
     assert mine.answered == 0
     assert first.returncode == 0
     replayed(path, whole)
-
-
-def test_a_run_under_way_in_the_same_process_is_in_use(tmp_path) -> None:
-    path = tmp_path / "r.sqlite"
-    model = KeynesianBeautyContest(**SMALL["kbc"][1], minds=Drawing(), rng=1, recording=path)
-    model.step()
-    with pytest.raises(RecordingError, match="is in use"):
-        resume(path, minds={"drawing": Drawing()})
-    assert statuses(path) == ["running"]
-    model.run_model()
-    assert statuses(path) == ["finished"]
 
 
 def test_what_cannot_go_on_is_left_as_it_is(tmp_path) -> None:

@@ -179,14 +179,6 @@ def test_a_recording_that_is_about_to_be_made_is_none_yet(tmp_path: Path) -> Non
     assert sweep(Tiny, {}, folder=tmp_path, parameters=FIXED).ran == 1
 
 
-def test_a_damaged_recording_is_left_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "recording.sqlite"
-    path.write_bytes(b"no recording at all")
-    with pytest.raises(RecordingError, match="is not a usable recording"):
-        sweep("kbc", {}, folder=tmp_path)
-    assert path.read_bytes() == b"no recording at all"
-
-
 def test_mind_objects_are_asked_here(tmp_path: Path) -> None:
     class Counting:
         paid = False
