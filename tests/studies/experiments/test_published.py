@@ -21,7 +21,6 @@ from sabm_mesa.studies.experiments.schema import (
     experiment_names,
     load_experiment,
 )
-from sabm_mesa.studies.people import human_distributions
 from tests.studies.experiments.support import SMALL, assert_complete, experiment_of
 
 TINY: dict[str, dict[str, Any]] = {
@@ -84,7 +83,6 @@ def test_every_experiment_runs_and_measures(name: str, tmp_path: Path) -> None:
         data = outcome.model_data if plot.kind == "rounds" else outcome.agent_data
         assert set(plot.columns) <= set(data.columns)
         assert not plot.theory or theory_marks(outcome, plot.theory)
-        assert not plot.human or human_distributions()[plot.human]
     for each in found.figures:
         assert not each.column or each.column in outcome.model_data.columns
 

