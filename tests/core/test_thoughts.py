@@ -118,11 +118,14 @@ class Thinker(Sender):
     async def send(self, request: Request) -> Reply:
         self.requests.append(request)
         thought, form, answer, reason = next(self.answers)
-        message = FORMS[form](f"zq{thought}zq", answer)
+        message = FORMS[form](f"zq{thought}zq", self.written(answer, request))
         body = {"choices": [{"message": message, "finish_reason": reason}]}
         reply = Reply("")
         read_reply(body, request, reply)
         return reply
+
+    def written(self, answer: str, _request: Request) -> str:
+        return answer
 
 
 @settings(max_examples=30, deadline=None)
@@ -146,17 +149,11 @@ def test_no_byte_of_a_thought_is_ever_sent_or_said(
 class Talker(Thinker):
     """The same, with answers that are made for the question where one of 33 is drawn."""
 
-    async def send(self, request: Request) -> Reply:
-        thought, form, answer, reason = next(self.answers)
-        if answer == "33":
-            messages = [{"role": role, "content": text} for role, text in request.messages]
-            answer = writer(messages, {"messages": messages})
-        self.requests.append(request)
-        message = FORMS[form](f"zq{thought}zq", answer)
-        body = {"choices": [{"message": message, "finish_reason": reason}]}
-        reply = Reply("")
-        read_reply(body, request, reply)
-        return reply
+    def written(self, answer: str, request: Request) -> str:
+        if answer != "33":
+            return answer
+        messages = [{"role": role, "content": text} for role, text in request.messages]
+        return writer(messages, {"messages": messages})
 
 
 @pytest.mark.fast_cases(2)

@@ -1,5 +1,6 @@
 """A small experiment as a file, and the facts that hold for every published one."""
 
+import math
 from collections.abc import Collection
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -56,7 +57,7 @@ at = { quick = 1, paper = 2 }
 
 
 def assert_complete(found: Experiment, unclaimed: Collection[tuple[str, str]]) -> None:
-    """Each measure is claimed or published, or listed as not, and each number has its source.
+    """Each measure is claimed, published or listed as neither, and each claim may prove wrong.
 
     Args:
         found: the experiment.
@@ -70,6 +71,19 @@ def assert_complete(found: Experiment, unclaimed: Collection[tuple[str, str]]) -
     assert found.notes
     for each in found.figures:
         assert bool(each.measure) != bool(each.column)
+        assert len(each.rounds) == (len(each.numbers) if each.column else 0)
+    for claim in found.claims:
+        measure = found.measure(claim.measure)
+        share = measure.take == "share" or (measure.data == "messages" and measure.take == "mean")
+        if claim.kind in {"above", "below"} and share:
+            assert 0 < claim.value < 1, claim.text
+        if claim.kind == "within":
+            assert -math.inf < claim.low < claim.high < math.inf, claim.text
+        if claim.kind == "like":
+            assert claim.margin > 0, claim.text
+            assert claim.ours, claim.text
+        if measure.take in {"first", "settles", "agreed"}:
+            assert math.isfinite(measure.never), f"{claim.text}: those that never do count"
 
 
 def experiment_of(name: str, text: str) -> Experiment:

@@ -149,24 +149,14 @@ def test_one_of_each_study_runs_to_its_report(name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_what_is_said_is_complete(name: str) -> None:
+def test_what_is_said_is_complete_and_can_be_contradicted(name: str) -> None:
     found = load_experiment(name)
     assert_complete(found, UNCLAIMED)
     for each in found.figures:
-        assert len(each.rounds) == (len(each.numbers) if each.column else 0)
         assert each.condition or each.measure  # a course of people stands beside a condition
     for scale in found.scales.values():
         assert not scale.set  # both scales have the published sizes
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_every_claim_can_be_contradicted(name: str) -> None:
-    found = load_experiment(name)
     for claim in found.claims:
-        if claim.kind in {"above", "below"} and found.measure(claim.measure).take == "share":
-            assert 0 < claim.value < 1, claim.text
-        if claim.kind == "within":
-            assert -math.inf < claim.low < claim.high < math.inf, claim.text
         if claim.kind in {"above", "below"} and claim.value != 0:
             limit = "three steps deep" in claim.text or claim.measure == "ratio"
             assert claim.ours or limit, claim.text
