@@ -38,9 +38,7 @@ def charts(
     met = lines(model_data, ratios)
     if len(agent_data):
         met.append(
-            Series(
-                "random partners", points_of(_expected(agent_data)), colour=style.GREY, dashed=True
-            )
+            Series("by chance", points_of(_expected(agent_data)), colour=style.GREY, dashed=True)
         )
     counts = {"conversations": "conversations", "invitations": "invitations"}
     filling = [Span(0, study.WINDOW - 1, "window not full")] if len(model_data) else []

@@ -43,7 +43,7 @@ def test_the_ratios_are_those_of_the_data(party) -> None:
     of_last = talks[talks["round"] >= 4]
     counts = pd.concat([of_last["a"], of_last["b"]]).value_counts()
     expected = [study.expected_distinct_ratio(m, 9) for m in counts]
-    assert values_of(ratios, "random partners")[-1] == pytest.approx(sum(expected) / len(expected))
+    assert values_of(ratios, "by chance")[-1] == pytest.approx(sum(expected) / len(expected))
     by_kind = study.distances_by_round(agent_data)
     loose = values_of(charts_of(party)["distances"], "loose pairs")
     assert [value for value in loose if not math.isnan(value)] == list(by_kind["loose"].dropna())
