@@ -42,7 +42,8 @@ class Difference:
             return f"Both are the same up to {call(self.round)}, which only one of them has."
         parts = []
         if self.model:
-            parts.append(", ".join(titles[name].lower() for name in self.model))
+            names = [titles[name] for name in self.model]
+            parts.append(", ".join(f"{name[:1].lower()}{name[1:]}" for name in names))
         if self.agents:
             few = ", ".join(map(str, self.agents[:10])) + (", …" if len(self.agents) > 10 else "")
             parts.append(f"agents {few}")

@@ -85,14 +85,19 @@ def about_run(run: RecordedRun, row: Mapping[Any, Any]) -> dict[str, Any]:
         "invalid": row["invalid"] if counted else None,
         "tokens": row["prompt_tokens"] + row["completion_tokens"] if counted else None,
         "cost": rounds.dollars(row["cost_usd"]) if counted else None,
-        "started": f"{run.started[:16].replace('T', ' ')} UTC",
+        "started": f"{_started(run)} UTC",
         "measures": [(titles[name], rounds.cell(value)) for name, value in run.measures.items()],
     }
 
 
 def title_of(run: RecordedRun) -> str:
     """The scenario and the date of a run."""
-    return f"{charts.title_of(run)}, {run.started[:16].replace('T', ' ')}"
+    return f"{charts.title_of(run)}, {_started(run)}"
+
+
+def _started(run: RecordedRun) -> str:
+    """The minute in which a run started, in UTC."""
+    return run.started[:16].replace("T", " ")
 
 
 def settings_of(runs: Sequence[RecordedRun]) -> list[dict[str, Any]]:
@@ -279,7 +284,7 @@ def both_charts(run: RunData, other: RunData) -> tuple[Chart, ...]:
 
 def names_of(run: RunData, other: RunData) -> tuple[str, str]:
     """Names that distinguish two runs, also in a picture of its own."""
-    names = [f"run {data.recorded.run}, {data.recorded.started[:16]}" for data in (run, other)]
+    names = [f"run {data.recorded.run}, {_started(data.recorded)}" for data in (run, other)]
     if run.recorded.path != other.recorded.path:
         names = [
             f"{data.recorded.path.resolve().parent.name}/{data.recorded.path.stem}, {name}"

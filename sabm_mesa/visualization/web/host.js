@@ -148,7 +148,7 @@
       h("div", {}, game.problems.map((line) => h("p", {}, line))),
       h("div", { class: "screen", "data-parts": "screen" },
         h("section", { class: "course", "aria-label": "The game", "data-parts": "course" }, ...[groups, ...scenes].filter(Boolean)),
-        h("section", { class: "people", "aria-label": "Seats", "data-parts": "people" },
+        !over && h("section", { class: "people", "aria-label": "Seats", "data-parts": "people" },
           h("h2", {}, game.group ? `Seats of Group ${game.group}` : "Seats"),
           h("ul", { class: "seats", "data-parts": "seats" }, game.seats.map(tile)))),
       h("div", { class: "foot", "data-parts": "foot" },
