@@ -17,7 +17,6 @@ import pytest
 
 from sabm_mesa import Recording, ScriptedMind, action, communication
 from sabm_mesa.core.answers import Reply
-from sabm_mesa.recording import export
 from sabm_mesa.recording.export import csv_of
 from sabm_mesa.recording.frames import Recorded
 from tests.core.support import Priced, tiny
@@ -180,34 +179,6 @@ def test_a_recording_of_several_runs(sabm: Sabm, path: Path, kind: str) -> None:
             ("3.0", "3.0", "True", "a", "", "two", "[2,3]", "3"),
             ("", "4.5", "", "b", "", "", "[]", str(2**70)),
         ]
-
-
-@pytest.mark.fast_cases(2)  # without pyarrow
-@pytest.mark.parametrize("kind", KINDS)
-def test_columns_of_lists_and_of_mixed_types(tmp_path: Path, kind: str) -> None:
-    frame = pd.DataFrame(
-        {
-            "place": [[1, 2], None, [3, 4]],
-            "mixed": [1, "two", None],
-            "flag": [True, None, False],
-            "large": [2**70, 1, None],
-            "nothing": pd.Series([None, None, None], dtype=object),
-        }
-    )
-    (file,) = export.write_frames(tmp_path, {"odd": frame}, kind)
-    found = read(file)
-    found = found.astype(object).where(found.notna(), None).to_dict("list")
-
-    assert found["flag"] == [True, None, False]
-    assert found["nothing"] == [None] * 3
-    if kind == "jsonl":
-        assert found["place"] == [[1, 2], None, [3, 4]]
-        assert found["mixed"] == [1, "two", None]
-        assert found["large"] == [2**70, 1, None]
-    else:
-        assert found["place"] == ["[1,2]", None, "[3,4]"]
-        assert found["mixed"] == ["1", "two", None]
-        assert [None if v is None else int(float(v)) for v in found["large"]] == [2**70, 1, None]
 
 
 def test_files_are_replaced_whole(sabm: Sabm, path: Path) -> None:

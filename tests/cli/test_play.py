@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 
 from sabm_mesa.cli.seat import HOLDER, converse, play, serve
-from sabm_mesa.errors import RunError, UnknownName
+from sabm_mesa.errors import RunError
 from sabm_mesa.runs.game import Game
 from tests.core.support import Tiny
 from tests.llm_server import LLMServer
@@ -102,15 +102,6 @@ def test_leaving_reports_the_answers_that_are_lost(tmp_path, capsys, monkeypatch
     assert "Requests whose answers were lost: 2, at most $" in capsys.readouterr().err
 
 
-def test_the_others_may_be_several() -> None:
-    terminal = Terminal("", "50")
-    played = game(
-        terminal, others={"fixed:1": 1, "classical:level_k": 1}, parameters={"n_rounds": 1}
-    )
-
-    assert played.model.minds_in_use() == {"human": 1, "fixed:1": 1, "classical:level_k": 1}
-
-
 def test_time_runs_out_while_somebody_thinks() -> None:
     played = Game(Tiny, minds="human", n=1, rng=1, recording=False, time_limit_s=0.05)
     seat = played.seats[1]
@@ -129,11 +120,6 @@ def test_time_runs_out_while_somebody_thinks() -> None:
     assert "This question is over: no answer is taken any more." in terminal.screen
     assert "Time is up: you abstained." in terminal.screen
     assert played.model.log == [(1, None)]
-
-
-def test_an_unknown_scenario() -> None:
-    with pytest.raises(UnknownName):
-        play("chess", {})
 
 
 def test_an_answer_of_several_parts_is_asked_for_part_by_part() -> None:

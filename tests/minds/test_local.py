@@ -141,9 +141,7 @@ def test_without_weights_one_line_gives_the_command_that_fetches_them(
         ("local", "local"),
         ("local?threads=2", "local?threads=2"),
         ("gguf:a.gguf?threads=2&slots=4", "gguf:a.gguf?threads=2&slots=4"),
-        ("local=5,classical=1", {"local": 5, "classical": 1}),
         ("local?slots=2=5,classical=1", {"local?slots=2": 5, "classical": 1}),
-        ("local=5", {"local": 5}),
     ],
 )
 def test_options_stand_behind_a_question_mark_and_are_no_counts(text: str, minds: Any) -> None:
