@@ -51,16 +51,12 @@ class PlayedRun:
     """A recorded run, as input for the study of behaviour.
 
     Attributes:
-        run: the number of the run in the recording.
-        scenario: the name of the scenario.
         seed: the seed, as JSON.
-        condition: the condition.
         parameters: the parameters at the start.
         decisions: one row per decision, as `Recorded.decisions` gives it.
         agents: one row per agent and round, as ``agents.csv``.
         rounds: one row per round, as ``model.csv``.
         messages: one row per message, as `Recorded.messages` gives it.
-        finished: whether it was completed.
     """
 
     run: int
@@ -107,10 +103,9 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Decisions of several players.
+    """Decisions of several players, one row each.
 
     Attributes:
-        players: the players.
         player: shape (n,): the index of the player of each row, in non-decreasing order.
         time: shape (n,): the round, increasing for each player.
         decisions: shape (n,): a number, or the index of the option.
@@ -218,7 +213,6 @@ class FreeParameter:
     """A parameter of a behavioural model.
 
     Attributes:
-        name: its name, such as ``"lambda"``.
         label: a description in a few words.
         low: the lower limit in estimation.
         high: the upper limit in estimation.
@@ -279,12 +273,9 @@ class BehaviouralModel(ABC):
 
     @abstractmethod
     def draw(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Floats:
-        """Draw a decision for each row, given the player's earlier decisions.
+        """Draw a decision for each row, shape (n,), given the player's earlier decisions.
 
         The decision of a row does not affect its own draw.
-
-        Returns:
-            Shape (n,).
         """
 
     def simulate(self, parameters: Floats, panel: Panel, rng: np.random.Generator) -> Panel:
@@ -354,12 +345,9 @@ class ChoiceModel(BehaviouralModel):
 
     @abstractmethod
     def probabilities(self, parameters: Floats, panel: Panel) -> Floats:
-        """The probability of each option before each decision.
+        """The probability of each option before each decision, shape (n, options).
 
-        The decisions before a row may be used for it.
-
-        Returns:
-            Shape (n, options); 0 for options that a row does not have.
+        The decisions before a row may be used for it. Options that a row does not have get 0.
         """
 
     def log_likelihood(self, parameters: Floats, panel: Panel) -> Floats:
@@ -494,14 +482,7 @@ def drawn_options(probabilities: Floats, rng: np.random.Generator) -> Floats:
 
 @dataclass(frozen=True)
 class PublishedEstimate:
-    """A published estimate for people.
-
-    Attributes:
-        who: the people, in a few words.
-        model: the name of the model.
-        parameters: parameter → its value.
-        source: the publication, with the section or table.
-    """
+    """A published estimate for people: the values of the parameters of a model, with the source."""
 
     who: str
     model: str
@@ -537,11 +518,7 @@ class Behaviour:
     informed: tuple[str, ...] = ()
 
     def model(self, name: str) -> BehaviouralModel:
-        """Return the model with a name.
-
-        Raises:
-            UnknownName: when the scenario has no such model.
-        """
+        """Return the model with a name."""
         for model in self.models:
             if model.name == name:
                 return model

@@ -99,23 +99,13 @@ def next_belief(belief: Amount, others_mean: Amount) -> Amount:
 
 
 def scheduled(kind: Kind, belief: Amount) -> Amount:
-    """Return the contribution in the schedule of a type at a belief.
-
-    Args:
-        kind: the number of the type, or an array of them.
-        belief: the belief, a whole number from 0 to 20, or an array of them.
-    """
+    """The contribution in the schedule of a type at a belief, a whole number from 0 to 20."""
     contributions: Floats = schedules()[kind, np.asarray(belief, dtype=np.int64)]
     return contributions
 
 
 def estimated(kind: Kind, belief: Amount) -> Amount:
-    """Return the contribution of a type at a belief by the published regression, rounded.
-
-    Args:
-        kind: the number of the type, or an array of them.
-        belief: the belief, a whole number from 0 to 20, or an array of them.
-    """
+    """The contribution of a type at a belief by the published regression, rounded."""
     return regressed(belief, scheduled(kind, belief))
 
 

@@ -48,14 +48,7 @@ LEVEL = 0.025
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A model with its estimates.
-
-    Attributes:
-        model: the model.
-        parameters: the estimates, in the order of the model's parameters.
-        log_likelihood: the log-likelihood of the decisions.
-        n_decisions: the number of decisions.
-    """
+    """A model with its estimates, in the order of its parameters."""
 
     model: BehaviouralModel
     parameters: Floats
@@ -73,10 +66,9 @@ class Fit:
         return self.n_free * math.log(self.n_decisions) - 2 * self.log_likelihood
 
     def gained(self, panel: Panel) -> float:
-        """The gain over chance as a share of the log-likelihood of chance: 0 chance, 1 certainty.
+        """The gain over chance as a share of the log-likelihood of chance (McFadden's pseudo R²).
 
-        Returns:
-            McFadden's pseudo R². Below 0 the model is worse than chance.
+        Chance has 0, certainty 1; below 0 the model is worse than chance.
         """
         chance = float(Uniform().log_likelihood(np.zeros(0), panel).sum())
         return 1 - self.log_likelihood / chance
@@ -99,10 +91,7 @@ def fit(
 
     The shares of a mixture are maximised for all values of the other parameters.
 
-    Args:
-        panel: the decisions.
-        fixed: parameter → its value, for fixed parameters.
-        start: the starting point; None: several are tried.
+    Fixed parameters have their values in `fixed`. Without a start, several are tried.
     """
     from scipy.optimize import minimize
     from scipy.stats import qmc
@@ -145,11 +134,9 @@ def fit(
 
 
 def best_shares(by_type: Floats, fixed: Floats) -> Floats:
-    """The maximum-likelihood shares of types.
+    """The maximum-likelihood shares of types; `fixed` ones, shape (types,), are NaN if free.
 
-    Args:
-        by_type: the log-likelihood of each player for each type, shape (types, players).
-        fixed: shape (types,): fixed shares, NaN for free ones.
+    The log-likelihood of each player for each type has the shape (types, players).
     """
     likelihood = np.exp(by_type - by_type.max(axis=0))
     free = np.isnan(fixed)
@@ -234,12 +221,6 @@ def absolute_test(
     model is fitted to each of them. `MISSES` are measured in all data sets and scaled by their
     spread, and the largest one is the test statistic. So a true model is rejected with probability
     `LEVEL`, except for the estimation error if facts depend on the player's own decisions.
-
-    Args:
-        best_fit: the estimates.
-        panel: the decisions.
-        rng: the generator to draw from.
-        data_sets: the number of data sets, 39 or more.
     """
     model = best_fit.model
     measured = [_misses(model, best_fit.parameters, panel, rng)]

@@ -224,22 +224,14 @@ def known_values(values: Iterable[float | None]) -> tuple[Floats, int]:
 
 
 def require_columns(data: pd.DataFrame, columns: list[str]) -> None:
-    """Check that a frame has these columns.
-
-    Raises:
-        ValueError: naming the columns that are missing.
-    """
+    """Raise a ValueError that names missing columns of a frame."""
     missing = [name for name in columns if name not in data.columns]
     if missing:
         raise ValueError(f"the data frame has no column {', '.join(missing)}")
 
 
 def require_rows(data: pd.DataFrame, columns: list[str]) -> None:
-    """Check that a frame has these columns and at least one row.
-
-    Raises:
-        ValueError: naming the columns that are missing, or saying that there are no rows.
-    """
+    """Raise a ValueError for missing columns, or if the frame has no rows."""
     require_columns(data, columns)
     if data.empty:
         raise ValueError("the data frame has no rows: nothing to plot")

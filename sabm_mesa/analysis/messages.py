@@ -162,14 +162,7 @@ class MessageCoder:
         return frozenset(code for code in CODES if self._rules[code](text))
 
     def coded(self, messages: pd.DataFrame) -> pd.DataFrame:
-        """Messages with their codes.
-
-        Returns:
-            The same rows with one boolean column per code.
-
-        Raises:
-            ValueError: when there is no column ``text``.
-        """
+        """Messages with one boolean column per code."""
         require_columns(messages, ["text"])
         codes_of = [self.codes(text) for text in messages["text"]]
         columns = {code: [code in codes for codes in codes_of] for code in CODES}
@@ -288,18 +281,9 @@ def states_number(text: str) -> bool:
 
 
 def shares(messages: pd.DataFrame, by: str | Sequence[str] = "round") -> pd.DataFrame:
-    """The share of messages that carry each code.
+    """The share of messages that carry each code, by the groups of some columns, in rising order.
 
-    Args:
-        messages: coded messages. Messages without a usable code from a judge do not count.
-        by: the columns whose values make the groups, such as ``["run", "round"]``.
-
-    Returns:
-        One row per group, in rising order: the columns of `by`, ``messages`` (their number), and a
-        share from 0 to 1 for each code, NaN without a coded message.
-
-    Raises:
-        ValueError: when a column is missing.
+    Messages without a usable code from a judge do not count; a share is NaN without a coded one.
     """
     groups = [by] if isinstance(by, str) else list(by)
     require_columns(messages, [*groups, *CODES])

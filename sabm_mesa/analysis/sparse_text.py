@@ -68,19 +68,15 @@ class SparseText:
         )
 
     def vectors(self, texts: Sequence[str]) -> Floats:
-        """Unit vectors of texts.
-
-        Unknown terms are left out.
-
-        Returns:
-            One row per text and one column per term; zeros for a text without any known term.
-        """
+        """Unit vectors of texts, one row each; zeros for a text without any known term."""
         counts = np.zeros((len(texts), len(self._place)))
         for row, text in enumerate(texts):
             for term, n in Counter(self._split(text)).items():
                 if (column := self._place.get(term)) is not None:
                     counts[row, column] = n
-        return _units(counts * self._weight)
+        rows = counts * self._weight
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows / np.where(lengths > 0, lengths, 1.0)
 
 
 def distances_from_centre(groups: Mapping[K, Sequence[str]]) -> dict[K, float]:
@@ -123,8 +119,3 @@ def variance(texts: Sequence[str]) -> float:
     if not len(vectors):
         return math.nan
     return float(((vectors - vectors.mean(axis=0)) ** 2).sum(axis=1).mean())
-
-
-def _units(rows: Floats) -> Floats:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1.0)

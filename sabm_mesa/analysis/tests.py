@@ -302,15 +302,13 @@ class Inference:
         verdict: ``agrees``, ``disagrees``, ``inconclusive`` or ``too few runs`` (the test could not
             show the claim with so few); without a claim ``effects differ`` or ``no difference
             detected``, or ``inconclusive`` for a single group.
-        estimate: in units of the measure (a share from 0 to 1).
-        low: lower end of its 95 % interval; NaN without one.
-        high: upper end.
+        estimate: in units of the measure (a share from 0 to 1), with its 95 % interval, whose ends
+            are NaN without one.
         p_for: one-sided p-value for the claim; without a claim the two-sided one of a difference.
         p_against: one-sided p-value for the opposite of the claim; NaN without a claim.
         n: number of runs with a value in each group.
         missing: number of runs, over all groups, without a value.
-        effect: effect size, without unit.
-        effect_name: name of the measure of effect size.
+        effect: effect size, without unit, called `effect_name`.
         fewest: see `Estimand.fewest_runs`.
         why: the reason for a missing verdict or interval, or ``""``.
     """
@@ -439,11 +437,8 @@ def runs_for_share(
 ) -> int | None:
     """Assumes a true share: the number of runs for a binomial test to show it above a limit.
 
-    With the limit 0.5, it is a sign test.
-
-    Returns:
-        The smallest number from which on the test has this power; None if it is more than
-        `MOST_RUNS`.
+    From the number on, the test has this power; None if it is more than `MOST_RUNS`. With the limit
+    0.5, it is a sign test.
     """
     from scipy.stats import binom
 
@@ -540,12 +535,12 @@ def _other(side: Side) -> Side:
 
 
 class DistributionTest(NamedTuple):
-    """The distance between two distributions, with a test.
+    """The distance between two distributions, with a test, in units of the decisions.
 
     Attributes:
-        wasserstein: Wasserstein distance in units of the decisions: the average distance by which
-            decisions of one group must move to match the other.
-        energy: energy distance, in units of the decisions.
+        wasserstein: the average distance by which decisions of one group must move to match the
+            other.
+        energy: energy distance.
         p: share of the splits of the pooled units with an energy distance at least as large.
         by_chance: the 95 % quantile of the Wasserstein distance over the splits.
         least_p: the smallest possible p with these numbers of units.
@@ -569,12 +564,7 @@ def energy_test(
     """Assumes independent units: permutation test of them for equal distributions of two groups.
 
     Decisions within a unit may be dependent. The test is exact if all units have the same size.
-
-    Args:
-        a: the decisions of a group, finite numbers.
-        b: those of the other.
-        a_units: the unit of each decision of `a`; None: each decision is a unit.
-        b_units: likewise, of `b`.
+    `a_units` has the unit of each decision of `a`; None: each decision is a unit.
     """
     (codes, names), (more, others) = (
         pd.factorize(np.arange(x.size) if units is None else pd.Series(units))
