@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
@@ -54,11 +54,11 @@ class ComparedSettings:
     """The settings of runs, compared in a measure.
 
     Attributes:
-        measure: the measure.
-        title: its title, with its unit.
+        title: the title of the measure, with its unit.
         of: the compared statistic: ``mean``, ``median`` or ``share``.
         by: the factors of the settings.
-        runs: one row per run: the factors, ``seed`` and ``value`` (in the unit of the measure).
+        runs: one row per run: the factors, ``seed``, ``value`` (in the unit of the measure) and the
+            ``setting``.
         cells: one row per setting: ``setting``, ``n``, ``estimate``, ``low``, ``high`` (95 %).
         table: one row per comparison, with `COLUMNS`: pairs of settings; for two factors also main
             effects and interactions.
@@ -77,9 +77,6 @@ class ComparedSettings:
 
 def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[RecordedRun]]:
     """The finished runs of folders or recordings.
-
-    Args:
-        sources: folders with a ``recording.sqlite``, or recordings.
 
     Returns:
         One row per run: ``seed``; each varied parameter and tag in words, and ``source`` if there
@@ -110,7 +107,10 @@ def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[R
         [after_forks(run.parameters, run.forks) for _, run in done],
         [run.tags for _, run in done],
     )
-    names = _short_names(settings[0])
+    # Names of parameters and tags, without ``set.`` or ``tag.`` if they are unique.
+    short_names = {name: name.removeprefix(SET).removeprefix(TAG) for name in settings[0]}
+    count = Counter(short_names.values())
+    names = {name: name if count[word] > 1 else word for name, word in short_names.items()}
     rows = []
     for (name, run), values in zip(done, settings, strict=True):
         short = {names[key]: value for key, value in values.items()}
@@ -127,13 +127,6 @@ def read(sources: Sequence[str | Path]) -> tuple[pd.DataFrame, list[str], list[R
     for name in _settings(frame):
         frame[name] = _in_words(frame[name])
     return frame, _factors(frame, tags), [run for _, run in recorded]
-
-
-def _short_names(names: Iterable[str]) -> dict[str, str]:
-    """The names of parameters and tags, without ``set.`` or ``tag.`` if they are unique."""
-    short = {name: name.removeprefix(SET).removeprefix(TAG) for name in names}
-    count = Counter(short.values())
-    return {name: name if count[word] > 1 else word for name, word in short.items()}
 
 
 def _settings(frame: pd.DataFrame) -> list[str]:
@@ -199,7 +192,12 @@ def compare(
         raise ParameterError("All runs have the same setting: there is nothing to compare.")
     notes = _notes(frame, factors, chosen, recorded, column, measure)
     runs = frame[[*chosen, "seed", column]].rename(columns={column: "value"})
-    cells = dict(list(runs.groupby(chosen, sort=False, dropna=False)))
+    settings = runs[chosen].itertuples(index=False, name=None)
+    runs["setting"] = [
+        ", ".join(f"{name} {value}" for name, value in zip(chosen, values, strict=True))
+        for values in settings
+    ]
+    cells = {str(name): cell for name, cell in runs.groupby("setting", sort=False)}
     if len(cells) > MOST_CELLS:
         raise ParameterError(
             f"There are {len(cells)} settings, and at most {MOST_CELLS} are compared: name fewer "
@@ -216,11 +214,8 @@ def compare(
     check_choice("quantity (of)", quantity, get_args(Of))
     judge = _Judge(quantity, bounds)
     try:
-        estimates = [_cell_row(judge, key, cell, chosen) for key, cell in cells.items()]
-        rows = [
-            judge.row("pair", _label(a, chosen), _label(b, chosen), cells[a], cells[b])
-            for a, b in combinations(cells, 2)
-        ]
+        estimates = {name: judge.infer(cell) for name, cell in cells.items()}
+        rows = [judge.row("pair", a, b, cells[a], cells[b]) for a, b in combinations(cells, 2)]
         if len(chosen) == 2:
             rows += _of_two_factors(judge, runs, chosen)
     except ValueError as error:
@@ -233,7 +228,10 @@ def compare(
     table.loc[untested, "verdict"] = "not tested"
     notes += judge.notes + _too_few(table, judge.least)
     title = (declared.page if declared else ScenarioPage()).title_of(measure)
-    cell_frame = pd.DataFrame(estimates)
+    cell_frame = pd.DataFrame(
+        [(name, of.n[0], of.estimate, of.low, of.high) for name, of in estimates.items()],
+        columns=["setting", "n", "estimate", "low", "high"],
+    )
     return ComparedSettings(measure, title, quantity, chosen, runs, cell_frame, table, notes)
 
 
@@ -293,14 +291,6 @@ def _too_few(table: pd.DataFrame, least: Sequence[tuple[float, int]]) -> list[st
     return [note]
 
 
-def _cell_row(judge: _Judge, key: Any, cell: pd.DataFrame, by: Sequence[str]) -> dict[str, Any]:
-    result = judge.infer(cell)
-    return {
-        "setting": _label(key, by), "n": result.n[0], "estimate": result.estimate,
-        "low": result.low, "high": result.high,
-    }  # fmt: skip
-
-
 def _of_two_factors(judge: _Judge, runs: pd.DataFrame, by: Sequence[str]) -> list[tuple[Any, ...]]:
     """The main effects of two factors, and their interactions."""
     rows = []
@@ -350,11 +340,6 @@ def _notes(
     return notes
 
 
-def _label(key: Any, by: Sequence[str]) -> str:
-    values = key if isinstance(key, tuple) else (key,)
-    return ", ".join(f"{name} {value}" for name, value in zip(by, values, strict=True))
-
-
 def report_of(compared: ComparedSettings) -> Report:
     """The report of a comparison; its tables are ``settings`` and ``comparisons``."""
     table = compared.table
@@ -391,18 +376,17 @@ def picture(compared: ComparedSettings) -> Figure:
     from sabm_mesa.studies import plots
 
     labels = [parameter_label(name) for name in compared.by]
+    first = compared.runs.drop_duplicates("setting").set_index("setting")[list(compared.by)]
     settings = {
-        _label(key, compared.by): "\n".join(
-            f"{label}: {value}" for label, value in zip(labels, key, strict=True)
+        str(name): "\n".join(
+            f"{label}: {value}" for label, value in zip(labels, values, strict=True)
         ).replace("$", r"\$")
-        for key in compared.runs[list(compared.by)].itertuples(index=False, name=None)
+        for name, *values in first.itertuples(name=None)
     }
-    condition = compared.runs[list(compared.by)].apply(
-        lambda row: _label(tuple(row), compared.by), axis=1
-    )
     estimates = compared.cells.set_index("setting")[["estimate", "low", "high"]].T.to_dict("list")
     return plots.by_condition(
-        compared.runs.assign(measure=compared.measure, condition=condition), settings,
+        compared.runs.rename(columns={"setting": "condition"}).assign(measure=compared.measure),
+        settings,
         {compared.measure: compared.title},
         title=f"The {compared.of} of runs by {_factors_in_words(compared)}",
         estimates={str(name): numbers for name, numbers in estimates.items()}, of=compared.of,

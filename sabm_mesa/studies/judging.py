@@ -139,16 +139,16 @@ def judge(
     """Let a judge code messages or private reasoning, and record the answers.
 
     When the recording has a judging of the same texts by the same minds, prompts and settings, its
-    answers are used, and only missing ones are asked for.
+    answers are used, and only missing ones are asked for. The connection's caps include earlier
+    costs. `settings` are other parameters of `Judging`.
 
     Args:
         messages: one row per text, with ``text``, as from `Recorded.messages` or `reasoning_of`.
         minds: the minds that judge, such as ``"llm:gpt-4o-mini"``.
         recording: the recording of the answers.
         judging: the class with the code book: `Judging` or `ReasoningJudging`.
-        connection: how language models are reached; its caps include earlier costs.
+        connection: how language models are reached.
         watch: called with the models every tenth of a second.
-        settings: other parameters of `Judging`.
 
     Returns:
         The same rows with one column per code (True, False, or missing); and the numbers of

@@ -190,17 +190,13 @@ def published_people() -> Mapping[str, PeopleData]:
 
 
 def load_people(against: str, codebook: str | Path | None = None) -> PeopleData:
-    """A data set of the package, or a CSV file with its codebook.
+    """A data set of the package by name, or a CSV file with its codebook.
 
-    Args:
-        against: the name of a data set, or the path of a CSV file.
-        codebook: the codebook of the CSV file; by default the file beside it with the ending
-            ``.toml``.
+    The default codebook is the file beside the CSV file with the ending ``.toml``.
 
     Raises:
         UnknownName: when there is no data set of that name.
-        ParameterError: when a file cannot be read, the codebook has a key that does not exist or a
-            value that cannot be used, or the CSV file has other columns than the codebook says.
+        ParameterError: when a file cannot be read, or its codebook is wrong or does not fit it.
     """
     if not (against.lower().endswith(".csv") or "/" in against):
         if codebook is not None:

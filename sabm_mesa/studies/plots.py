@@ -233,11 +233,8 @@ def by_parameter(
 ) -> Figure:
     """Each measure by the first varied parameter, in a colour for each value of the second.
 
-    Args:
-        runs: one row per run: the varied parameters and the measures.
-        varied: the parameters; runs that differ in the third and later ones are pooled.
-        measures: column of `runs` → its title, with its unit.
-        subtitle: a description of the runs.
+    The runs have the varied parameters and the measures; those that differ in the third and later
+    parameters are pooled. `measures` are column → its title, with its unit.
     """
     x, *others = varied
     is_scale = style.is_number(runs[x])

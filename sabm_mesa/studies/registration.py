@@ -47,12 +47,7 @@ HASH = 12
 
 @dataclass(frozen=True)
 class Registration:
-    """A registration.
-
-    Attributes:
-        content: its content, as JSON values.
-        path: its file.
-    """
+    """A registration: its content, as JSON values, and its file."""
 
     content: Mapping[str, Any]
     path: Path = field(default=Path(FILE), compare=False)
@@ -260,13 +255,7 @@ def _differences(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Standing:
-    """Runs beside their registration.
-
-    Attributes:
-        registration: the registration.
-        deviations: one line each; none when everything is as registered.
-        primary: the verdict on the primary claim.
-    """
+    """Runs beside their registration: deviations, and the verdict on the primary claim."""
 
     registration: Registration
     deviations: list[str]

@@ -9,9 +9,9 @@ of them.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from math import isnan
 from pathlib import Path
@@ -259,13 +259,11 @@ class Experiment(Entry):
             for name, numbers in table.numbers.items():
                 condition = name if name in labels else ""
                 label = table.label or (f"published ({labels[name]})" if condition else "")
+                of = partial(Figures, condition, table.source, label=label, scale=table.scale)
                 if table.column:
-                    course = table.column, table.rounds
-                    figures.append(
-                        Figures(condition, table.source, numbers, "", *course, label, table.scale)
-                    )
+                    figures.append(of(numbers, column=table.column, rounds=table.rounds))
                 figures += [
-                    Figures(condition, table.source, (number,), measure, "", (), label, table.scale)
+                    of((number,), measure=measure)
                     for measure, number in zip(table.measures, numbers, strict=False)
                     if not isnan(number)
                 ]
@@ -417,37 +415,31 @@ def _of_names(experiment: Experiment) -> Iterator[str]:
 
 def _of_references(experiment: Experiment) -> Iterator[str]:
     """Names of measures, conditions and slots that no entry has."""
+    measures = [measure.name for measure in experiment.measures]
     conditions = [condition.name for condition in experiment.conditions]
-    known = {
-        "measure": [measure.name for measure in experiment.measures],
-        "condition": conditions,
-        "condition or group": [*conditions, *(group.name for group in experiment.groups)],
-        "condition to fork": [
-            condition.name for condition in experiment.conditions if not condition.fork_of
-        ],
-        "slot": list(experiment.slots),
-    }
-    for where, kind, name in _named(experiment):
-        if name not in known[kind]:
-            yield f"{where}: {UnknownName(kind, name, known[kind])}"
-
-
-def _named(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
-    """The place of each reference, its kind, and the name."""
-    for number, claim in enumerate(experiment.claims, 1):
-        for measure, name in dict.fromkeys(claim.places):
-            yield f"claims {number}", "measure", measure
-            yield f"claims {number}", "condition or group", name
-    for number, published in enumerate(experiment.published, 1):
-        yield from ((f"published {number}", "measure", name) for name in published.measures)
-        named = [name for name in published.numbers if name != PEOPLE]
-        yield from ((f"published {number}", "condition", name) for name in named)
-    for group in experiment.groups:
-        yield from ((f"group {group.name}", "condition", name) for name in group.conditions)
+    places = [*conditions, *(group.name for group in experiment.groups)]
+    roots = [condition.name for condition in experiment.conditions if not condition.fork_of]
+    named: list[tuple[str, str, Iterable[str], list[str]]] = []
+    for n, claim in enumerate(experiment.claims, 1):
+        of, there = zip(*claim.places, strict=True)
+        named.append((f"claims {n}", "measure", of, measures))
+        named.append((f"claims {n}", "condition or group", there, places))
+    for n, table in enumerate(experiment.published, 1):
+        rows = [name for name in table.numbers if name != PEOPLE]
+        named.append((f"published {n}", "measure", table.measures, measures))
+        named.append((f"published {n}", "condition", rows, conditions))
+    named += [
+        (f"group {group.name}", "condition", group.conditions, conditions)
+        for group in experiment.groups
+    ]
     for condition in experiment.conditions:
-        if condition.fork_of:
-            yield condition.name, "condition to fork", condition.fork_of
-        yield from ((f"{condition.name}: mix", "slot", slot) for slot in condition.mix)
+        forked = filter(None, [condition.fork_of])
+        named.append((condition.name, "condition to fork", forked, roots))
+        named.append((f"{condition.name}: mix", "slot", condition.mix, list(experiment.slots)))
+    for where, kind, names, known in named:
+        for name in dict.fromkeys(names):
+            if name not in known:
+                yield f"{where}: {UnknownName(kind, name, known)}"
 
 
 def _of_tables(experiment: Experiment) -> Iterator[str]:
