@@ -121,11 +121,7 @@ _RIGHT = {
 
 
 def right_option(name: str, arguments: Sequence[str]) -> str:
-    """Return a hint on the right option for an unknown one.
-
-    Returns:
-        ``""`` when no known option is similar.
-    """
+    """Return a hint on the right option for an unknown one; ``""`` when no known one is similar."""
     from sabm_mesa.core.parameters import parameters_of
     from sabm_mesa.errors import UsageError
     from sabm_mesa.models import registry

@@ -117,13 +117,7 @@ class _App(typer.Typer):
     def command(
         self, *given: Any, blocks: Sequence[type] = (), **settings: Any
     ) -> Callable[[Command], Command]:
-        """Register a command, as `typer.Typer.command` does.
-
-        Args:
-            given: its name, if that is not the name of the function.
-            blocks: its blocks of shared options.
-            settings: those of `typer.Typer.command`.
-        """
+        """Register a command with blocks of shared options, as `typer.Typer.command` does."""
         with_blocks = type("Command", (_Command,), {"blocks": blocks})
         return super().command(*given, **{"cls": with_blocks, **settings})
 
@@ -166,11 +160,9 @@ app = _App(
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a text. All output uses this function, so that no text can control the terminal.
+    """Print a text, on standard output or error; unprintable characters become spaces.
 
-    Args:
-        text: the text; unprintable characters in its lines become spaces.
-        err: whether to print on standard error.
+    All output uses this function, so that no text can control the terminal.
     """
     typer.echo("\n".join(map(_printable, text.split("\n"))), err=err)
 

@@ -282,8 +282,7 @@ class FileMindOptions(Block):
     def apply(self, minds: Sequence[Any] = ()) -> None:
         """Set the isolation of minds from files, for this process and its children.
 
-        Args:
-            minds: populations; a line says how those from files run.
+        A line says how the minds from files among the populations run.
         """
         if self.isolate is not None:
             os.environ[DEMANDED] = "1" if self.isolate else "0"

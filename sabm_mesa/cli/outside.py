@@ -22,8 +22,7 @@ _NAME = re.compile(r"[a-z][a-z0-9-]*")
 def outside_commands(taken: Collection[str]) -> dict[str, EntryPoint]:
     """Return commands of other packages by name; of equal names, that of the first package.
 
-    Args:
-        taken: the names of this package's commands, which other packages cannot replace.
+    None replaces a command of this package.
     """
     points = sorted(entry_points(group=GROUP), key=lambda point: (point.name, _package(point)))
     commands: dict[str, EntryPoint] = {}

@@ -105,13 +105,7 @@ def session(
 ) -> Iterator[Progress]:
     """Runs in recordings: progress, lost answers, and after a stop the next command.
 
-    Args:
-        name: the name of the study or scenario.
-        recordings: the recordings of the answers; missing ones are not named.
-        prices: a user's own price file, or None.
-        runs: the number of runs.
-        resume: the command that continues; ``""``: the same one.
-        lost: whether to report lost answers.
+    The command that continues is `resume`; ``""`` is the same one.
     """
     with (
         engine.heap_frozen(),

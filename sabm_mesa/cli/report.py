@@ -75,10 +75,7 @@ def deliver_report(
     prefix: str = "",
     files: Sequence[Path] = (),
 ) -> None:
-    """Write the report of a study into a folder, and print it, or one JSON object.
-
-    Other arguments and errors are those of `write_report`.
-    """
+    """Write the report of a study (see `write_report`), and print it, or one JSON object."""
     content = write_report(results, folder, name, prefix, files, quiet=as_json)
     if as_json:
         say(export.readable_json(content))
@@ -95,10 +92,8 @@ def write_report(
 ) -> dict[str, Any]:
     """Write the report of a study into a folder, and print it unless `quiet`.
 
-    The prefix begins the names of its tables and figures.
-
-    Returns:
-        The report as JSON values, with the files.
+    The prefix begins the names of its tables and figures. The report is returned as JSON values,
+    with the files.
     """
     from sabm_mesa.studies.report import as_json, in_terminal, write
 

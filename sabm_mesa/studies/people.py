@@ -331,7 +331,6 @@ class Played:
     """The decisions of a recording.
 
     Attributes:
-        scenario: its name.
         decisions: one row per decision: ``run``, ``round``, ``agent``, ``value`` (NaN when it could
             not be read) and ``treatment``.
         talked: whether players talked in the first round.
