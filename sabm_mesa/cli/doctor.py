@@ -64,24 +64,28 @@ def doctor(
 ) -> None:
     """Check Python, packages, folder, browser, isolation, key and endpoint; suggest fixes."""
     from sabm_mesa.cli.doctor_checks import check_all, check_recording, is_asked
+    from sabm_mesa.core.parsing import parse_minds
     from sabm_mesa.llm import Connection, read_endpoints
     from sabm_mesa.recording import export
     from sabm_mesa.runs.try_model import State
 
     setting = SettingOptions.of(context)
-    if subject is not None and minds is not None:
-        if write:
+    if minds is not None:
+        if subject is not None and write:
             raise UsageError(
                 "--write belongs to --minds without a scenario: leave out the scenario."
             )
+        parsed = parse_minds(minds)
+        specs = [parsed] if isinstance(parsed, str) else list(parsed)
         known = read_endpoints(endpoints) if endpoints else {}
         connection = Connection(base_url, known, timeout_s=timeout)
-        _try_minds(subject, minds, setting.parameters(), connection, times, as_json=as_json)
+        if subject is not None:
+            _try_minds(subject, specs, setting.parameters(), connection, times, as_json=as_json)
+        else:
+            _recording(subject, setting)
+            _doctor_minds(specs, connection, write, as_json=as_json)
         return
     recording = _recording(subject, setting)
-    if minds is not None:
-        _doctor_minds(minds, base_url, endpoints, write, timeout, as_json=as_json)
-        return
     if write or endpoints:
         raise UsageError("--write and --endpoints need --minds: name the language models.")
     if recording is None and is_asked(base_url, model) and not as_json:
@@ -105,23 +109,11 @@ def doctor(
 
 
 def _doctor_minds(
-    minds: str,
-    base_url: str | None,
-    endpoints: Path | None,
-    write: Path | None,
-    timeout: float,
-    *,
-    as_json: bool,
+    specs: list[str], connection: Connection, write: Path | None, *, as_json: bool
 ) -> None:
-    from sabm_mesa.core.parsing import parse_minds
-    from sabm_mesa.llm import Connection, read_endpoints
     from sabm_mesa.recording import export
     from sabm_mesa.runs.try_model import MOST_ASKS, QUESTIONS, probe_minds, write_entries
 
-    parsed = parse_minds(minds)
-    specs = [parsed] if isinstance(parsed, str) else list(parsed)
-    known = read_endpoints(endpoints) if endpoints else {}
-    connection = Connection(base_url, known, timeout_s=timeout)
     if not as_json:
         say(
             f"Each model is asked {QUESTIONS} small questions; a model that thinks bills up to "
@@ -173,7 +165,7 @@ def _recording(subject: str | None, setting: SettingOptions) -> Path | None:
 
 def _try_minds(
     subject: str,
-    minds: str,
+    specs: list[str],
     given: dict[str, Any],
     connection: Connection,
     times: int,
@@ -181,13 +173,10 @@ def _try_minds(
     as_json: bool,
 ) -> None:
     from sabm_mesa.core.answers import FORMATS
-    from sabm_mesa.core.parsing import parse_minds
     from sabm_mesa.recording import export, load_runs
     from sabm_mesa.runs.rerun import class_of
     from sabm_mesa.runs.try_model import SETTINGS, Tried, sit_exam, try_model
 
-    parsed = parse_minds(minds)
-    specs = [parsed] if isinstance(parsed, str) else list(parsed)
     if is_recording(subject):
         run = load_runs(Path(subject))[0]
         scenario, parameters = class_of(run), {**run.parameters, **given}
