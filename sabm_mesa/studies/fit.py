@@ -248,8 +248,8 @@ def report_of(study: FitStudy) -> Report:
             "selected": "best by BIC", "gained": "gained over chance", "p": "p",
             "as_good": "as good",
         }, "Verdict", shares=["gained"],
-        note="p: the share of data sets drawn from the model that differ from it as much; small "
-        "when the decisions do not come from it."),
+        note="p: the share of simulated data sets that fit the model as badly as these decisions. "
+        "A small p speaks against the model."),
         Table("models", fits.drop_duplicates(["group", "model"]), {
             **of_group, "model": "model", "log_likelihood": "log-likelihood", "gained": "gained",
             "bic": "BIC",

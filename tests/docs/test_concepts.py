@@ -54,8 +54,8 @@ def test_the_critical_path_of_the_example() -> None:
 
     text = (DOCS / "concepts.md").read_text("utf-8")
 
-    assert f"there are {model.total.asks} asks" in text
-    assert f"= {model.critical_path_asks} links" in text
+    assert f"has {model.total.asks} asks" in text
+    assert f"= {model.critical_path_asks} asks" in text
 
 
 def test_an_answer_passes_these_functions_in_this_order(tmp_path: Path) -> None:
