@@ -26,7 +26,7 @@ def list_models(context: typer.Context, as_json: AsJson = False) -> None:
     """List the installed and the available local models."""
     if context.invoked_subcommand is not None:
         return
-    from sabm_mesa.llm.weights import IN_THE_BOX, NOTICES, available, folder
+    from sabm_mesa.llm.weights import NOTICES, available, folder
     from sabm_mesa.recording.export import readable_json
 
     known = available()
@@ -41,8 +41,7 @@ def list_models(context: typer.Context, as_json: AsJson = False) -> None:
         say(readable_json({"folder": str(folder()), "models": rows, "notices": NOTICES}))
         return
     for weights in known:
-        spec = "local" if weights.name == IN_THE_BOX else f"local:{weights.name}"
-        say(f"{weights.name}  (--minds {spec})")
+        say(f"{weights.name}  (--minds {weights.spec})")
         if weights.is_there:
             gigabytes = f"{weights.path.stat().st_size / 1e9:.2f} GB"
             say(f"  {weights.path} ({gigabytes}; needs {weights.memory / 1e9:.1f} GB of memory)")
@@ -95,10 +94,9 @@ def rm(name: Name) -> None:
 
 def _say_kept(weights: Any) -> None:
     from sabm_mesa.llm.gguf import read_header
-    from sabm_mesa.llm.weights import IN_THE_BOX, NOTICES
+    from sabm_mesa.llm.weights import NOTICES
 
-    spec = "local" if weights.name == IN_THE_BOX else f"local:{weights.name}"
-    say(f"Installed: {weights.path}, SHA-256 {weights.sha256}. Use it with --minds {spec}")
+    say(f"Installed: {weights.path}, SHA-256 {weights.sha256}. Use it with --minds {weights.spec}")
     say(NOTICES.get(weights.name, f"Licence: {weights.licence}; from {weights.source}."))
     if remark := read_header(weights.path).remark:
         say(f"Warning: {weights.file} has {remark}")

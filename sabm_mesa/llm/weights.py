@@ -62,6 +62,11 @@ class Weights:
     source: str
 
     @property
+    def spec(self) -> str:
+        """The mind that it is: ``--minds SPEC``."""
+        return "local" if self.name == IN_THE_BOX else f"local:{self.name}"
+
+    @property
     def path(self) -> Path:
         """The path of its file."""
         return folder() / self.file

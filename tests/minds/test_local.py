@@ -531,6 +531,9 @@ def test_files_fetched_by_hand_are_taken_and_checked(
     digest = hashlib.sha256(content).hexdigest()
     found = weights.weights_of("small")
     assert (found.path, found.sha256, found.size) == (cache / "small.gguf", digest, len(content))
+    listed = sabm("models").out
+    assert "small  (--minds local:small)\n" in listed
+    assert "smollm2  (--minds local)\n" in listed
     told = json.loads(sabm("models", "--json").out)
     assert [(each["name"], each["there"]) for each in told["models"]] == [
         ("small", True),
