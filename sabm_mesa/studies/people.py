@@ -535,8 +535,12 @@ def _distributions(people: PeopleData, played: Played) -> pd.DataFrame:
         )
     rows: list[dict[str, Any]] = []
     if not places:
+        mine = played.of(ALL, book.round - book.first_round)
         why = f"{people.name} has neither decisions nor their distribution."
-        rows.append({"period": "decisions", "verdict": NOT_JUDGED, "why": why})
+        rows.append(
+            {"period": f"period {book.round}", "people": book.mean, "runs": mine["value"].mean(),
+             "verdict": NOT_JUDGED, "why": why}
+        )  # fmt: skip
     for treatment, period in places:
         name = f"period {period}" + (f", {treatment}" if treatment else "")
         number = period - book.first_round

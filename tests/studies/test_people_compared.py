@@ -143,5 +143,6 @@ def test_published_summaries_are_judged_as_far_as_they_go() -> None:
     mean_only = compare(published_people()["grosskopf-nagel-2008"], Played("kbc", decisions))
     assert mean_only.facts["same_inference"] == NOT_JUDGED
     (row,) = rows_of(mean_only, "distributions")
+    assert (row["people"], row["runs"]) == (29.31, picks.mean())
     assert row["verdict"] == NOT_JUDGED
     assert "neither decisions nor their distribution" in str(row["why"])
