@@ -129,6 +129,7 @@ class BertrandCompetition(SmartModel):
         minds: see `SmartModel`; classical minds are ``win_continue_lose_reverse`` (the
             default), ``best_response``, ``tit_for_tat``, ``keeps_agreements``, ``cheats``,
             ``q_learning``, ``q_learning_fast``.
+        n_firms: number of firms.
         phase_order: the phases of a round in their order, as a sequence or a text with commas.
         plan_every: firms plan in every round that is a multiple of it; 1: in every round.
         told_range: whether prompts state the highest price, and no higher price is legal.
