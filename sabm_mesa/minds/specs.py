@@ -452,7 +452,7 @@ def _recorded_maker(spec: str, replaying: ReplayRecorder, context: MindContext) 
         try:
             make = _live_maker(replaying.minds.get(spec, spec), context)
         except MindSpecError:
-            if from_file:
+            if from_file or (replaying.may_ask and spec.partition(":")[0] == CLASSICAL):
                 raise
             # a user's own mind
 

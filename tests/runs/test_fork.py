@@ -15,7 +15,7 @@ from sabm_mesa.errors import (
 )
 from sabm_mesa.recording.statistics import paid_for
 from sabm_mesa.runs.rerun import fork, replay, resume
-from tests.core.support import rows
+from tests.core.support import Tiny, rows
 from tests.llm_server import LLMServer
 from tests.runs.reruns import (
     Drawing,
@@ -113,6 +113,15 @@ def test_minds_take_over_and_those_who_left_need_no_key(tmp_path, monkeypatch) -
     with pytest.raises(MissingKey):
         fork(into, 2, {"minds": "llm:gpt-4o-mini"}, tmp_path / "h.sqlite", connection=Connection())
     assert not (tmp_path / "h.sqlite").exists()
+
+
+def test_a_scenario_without_rules_has_none_for_a_fork(tmp_path) -> None:
+    path, into = tmp_path / "run.sqlite", tmp_path / "fork.sqlite"
+    Tiny(minds="fixed:5", n_rounds=2, rng=1, recording=path).run_model()
+
+    with pytest.raises(MindSpecError, match=r"^The scenario tiny has no classical mind"):
+        fork(path, 1, {"minds": "classical"}, into, scenario=Tiny)
+    assert not into.exists()
 
 
 def test_a_fork_of_a_fork(tmp_path, monkeypatch) -> None:
