@@ -218,7 +218,7 @@ def test_the_axis_of_shares_ends_at_whole_percent(
 ) -> None:
     drawing = debrief.slides(_evacuated(monkeypatch, [0, 0, 1]))[1].drawing
     assert "Share (%)" in drawing
-    assert ">70<" in drawing  # two of three
+    assert ">80<" in drawing  # two of three
 
 
 @pytest.fixture

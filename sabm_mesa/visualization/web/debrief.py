@@ -60,7 +60,7 @@ LONGEST_THOUGHT = 100
 """The most characters of a thought on a slide; the recording has all of them."""
 YOU = "<!-- you -->"
 WIDTH, HEIGHT, BESIDE = 360, 250, 240
-LEFT, RIGHT, TOP, BOTTOM = 52, 12, 24, 46
+LEFT, RIGHT, TOP, BOTTOM, LINE = 52, 12, 24, 46, 18
 HALO = ' paint-order="stroke" stroke="var(--sabm-card)" stroke-width="4" stroke-linejoin="round"'
 """Attributes of text over a picture."""
 FAINT = ' opacity=".55"'
@@ -730,8 +730,10 @@ def _histogram_in(
     say = partial(translated, language=language)
     share = say(Phrase("slides.share"))
     largest = max([0.1, *(part for values in series for _, _, part in values.steps)])
-    top = math.ceil(20 * largest - 1e-9) / 20  # a multiple of 5 %
-    parts = [_axes(language, low, high, 0, 100 * top, (say(label), share), whole=whole)]
+    *_, highest = round_numbers(0, 100 * largest)
+    top, above = highest / 100, LINE * len(theory)
+    titles = say(label), share
+    parts = [_axes(language, low, high, 0, highest, titles, whole=whole, above=above)]
     legend = []
     for values in series:
         colour = values.colour
@@ -754,7 +756,7 @@ def _histogram_in(
     parts += _theory(say, theory, low, high)
     parts.append(YOU)
     words = f"{say(label)}: {', '.join(name for name, _, _ in legend)}"
-    return _svg(parts, legend, words, alone=alone)
+    return _svg(parts, legend, words, alone=alone, above=above)
 
 
 def _you(mine: float, low: float, high: float, language: str) -> str:
@@ -820,26 +822,30 @@ def _lines_in(
 def _theory(
     say: Callable[[Any], str], theory: Mapping[str, float], low: float, high: float
 ) -> list[str]:
+    """Lines down from their names, which stand above the picture."""
     lines, names = [], []  # no line crosses a name
     for place, (name, value) in enumerate(theory.items()):
-        x = _x(min(high, max(low, float(value))), low, high)
+        x, y = _x(float(value), low, high), TOP - LINE * (len(theory) - place)
         anchor = "end" if x > WIDTH * 0.75 else "start"
         lines.append(
-            f'<path d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="currentColor" '
+            f'<path d="M{x:.1f} {y}V{HEIGHT - BOTTOM}" stroke="currentColor" '
             'stroke-dasharray="5 4"/>'
         )
         names.append(
-            f'<text x="{x + (-4 if anchor == "end" else 4):.1f}" '
-            f'y="{TOP + 14 + 18 * place}" text-anchor="{anchor}"{HALO}>{escape(say(name))}</text>'
+            f'<text x="{x + (-4 if anchor == "end" else 4):.1f}" y="{y + 14}" '
+            f'text-anchor="{anchor}"{HALO}>{escape(say(name))}</text>'
         )
     return [*lines, *names]
 
 
 def _axes(
     language: str, low: float, high: float, bottom: float, top: float,
-    titles: tuple[str, str], *, whole: bool,
+    titles: tuple[str, str], *, whole: bool, above: int = 0,
 ) -> str:  # fmt: skip
-    """The axes with their numbers, and their titles: of the x-axis, and of the y-axis."""
+    """The axes with their numbers, and their titles: of the x-axis, and of the y-axis.
+
+    The title of the y-axis leaves free what is `above` the picture.
+    """
     x, y = titles
     base = HEIGHT - BOTTOM
     anchors = {low: "start", high: "end"}
@@ -860,7 +866,7 @@ def _axes(
     return (
         f'<path d="M{LEFT} {TOP}V{base}H{WIDTH - RIGHT}" fill="none" stroke="currentColor"/>'
         f'{ticks}{up}<text x="{WIDTH - RIGHT}" y="{HEIGHT - 10}" text-anchor="end">{escape(x)}'
-        f'</text><text x="{LEFT + 4}" y="{TOP - 8}">{escape(y)}</text>'
+        f'</text><text x="{LEFT + 4}" y="{TOP - 8 - above}">{escape(y)}</text>'
     )
 
 
@@ -870,8 +876,9 @@ def _tick(language: str, value: float) -> str:
 
 
 def _svg(
-    parts: Sequence[str], names: Sequence[tuple[str, bool, str]], title: str, *, alone: bool
-) -> str:
+    parts: Sequence[str], names: Sequence[tuple[str, bool, str]], title: str, *,
+    alone: bool, above: int = 0,
+) -> str:  # fmt: skip
     """A picture with its legend: the name, whether it is filled, and the colour of each.
 
     The legend is below, or beside a picture that is alone on its slide.
@@ -889,9 +896,9 @@ def _svg(
     if alone:
         width, height = WIDTH + BESIDE * bool(names), HEIGHT
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
-        f'aria-label="{escape(title, quote=True)}" font-size="14" font-family="sans-serif" '
-        f'fill="currentColor">{"".join(parts)}{"".join(legend)}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {-above} {width} {height + above}" '
+        f'role="img" aria-label="{escape(title, quote=True)}" font-size="14" '
+        f'font-family="sans-serif" fill="currentColor">{"".join(parts)}{"".join(legend)}</svg>'
     )
 
 
