@@ -64,7 +64,7 @@ def test_parameters_that_differ_have_both_values(tmp_path: Path) -> None:
     other = played(tmp_path, "other", rng=2, personas="agreeable")
 
     assert parameters(one, other) == [
-        ("personas", '"none"', '"agreeable"'), ("seed", "[1]", "[2]"),
+        ("personas", "none", "agreeable"), ("seed", "1", "2"),
     ]  # fmt: skip
     assert parameters(one, one) == []
 

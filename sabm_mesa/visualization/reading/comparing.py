@@ -51,15 +51,15 @@ class Difference:
 
 
 def parameters(one: RunData, other: RunData) -> list[tuple[str, str, str]]:
-    """The parameters in which two runs differ: name and both values, as JSON."""
+    """The parameters in which two runs differ: name and both values in words or as JSON."""
     settings = [
-        {"scenario": run.scenario, **run.parameters, "seed": run.seed}
+        {"scenario": run.scenario, **run.parameters, "seed": "-".join(map(str, run.seed))}
         for run in (one.recorded, other.recorded)
     ]
     for setting in settings:
         setting.pop("rng", None)
     names = dict.fromkeys([*settings[0], *settings[1]])
-    pairs = [(name, _json(settings[0], name), _json(settings[1], name)) for name in names]
+    pairs = [(name, _shown(settings[0], name), _shown(settings[1], name)) for name in names]
     return [pair for pair in pairs if pair[1] != pair[2]]
 
 
@@ -138,5 +138,6 @@ def _equal(one: pd.Series[Any], other: pd.Series[Any]) -> pd.Series[bool]:
     return (one == other) | (one.isna() & other.isna())
 
 
-def _json(parameters: dict[str, Any], name: str) -> str:
-    return json.dumps(parameters[name], ensure_ascii=False) if name in parameters else "–"
+def _shown(parameters: dict[str, Any], name: str) -> str:
+    value = parameters.get(name, "–")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -23,6 +23,7 @@ from sabm_mesa.analysis.charts import Chart, draw
 from sabm_mesa.analysis.pictures import draw_scene
 from sabm_mesa.errors import RecordingError
 from sabm_mesa.minds.specs import describe_deciders
+from sabm_mesa.models.declarations import parameter_label
 from sabm_mesa.recording import RecordedRun
 from sabm_mesa.recording.export import readable_json
 from sabm_mesa.recording.varied import SET, TAG, label_of, word_of
@@ -258,7 +259,7 @@ def compare_page(
         "Asks": "asks", "Invalid answers": "invalid", "Tokens": "tokens", "Cost": "cost",
     }  # fmt: skip
     table = [(title, str(one[key]), str(two[key])) for title, key in facts.items()]
-    table += comparing.parameters(run, other)
+    table += [(parameter_label(p), a, b) for p, a, b in comparing.parameters(run, other)]
     measures = [dict(about["measures"]) for about in (one, two)]
     for name in dict.fromkeys([*measures[0], *measures[1]]):
         ends = [each.get(name, "–") for each in measures]
