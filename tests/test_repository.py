@@ -210,14 +210,17 @@ def test_the_actions_of_workflows_are_pinned_by_digest() -> None:
     assert [line for line in used if not PINNED.fullmatch(line)] == []
 
 
-def test_the_tests_of_promises_exist() -> None:
-    rows = [
-        line for line in (ROOT / "SECURITY.md").read_text("utf-8").splitlines() if "`tests/" in line
-    ]
-    named = {name for row in rows for name in re.findall(r"`(tests/[^`]+)`", row)}
+def test_each_promise_names_tests_that_exist() -> None:
+    promised = re.findall(
+        r"\(([A-Z]\d+)\)$", (ROOT / "SECURITY.md").read_text("utf-8"), re.MULTILINE
+    )
+    tests = tomllib.loads((ROOT / "tests/promises.toml").read_text("utf-8"))
 
-    assert len(named) > 10
-    assert sorted(name for name in named if not is_there(name)) == []
+    assert len(promised) > 30
+    assert promised == list(tests)
+    assert all(tests.values())
+    named = {name for names in tests.values() for name in names}
+    assert sorted(name for name in named if not is_there(f"tests/{name}")) == []
     assert sorted(name for name in named if "::" not in name) == []  # each names the test itself
 
 
