@@ -191,6 +191,8 @@ def test_two_runs_stand_in_one_table_with_charts(client: TestClient, read: Ask) 
     assert "The first to differ is round 3: mean pick" in text
     assert 'From round 3 on: condition = "cooperative"' in text
     html = client.get(f"/recording/compare?{urlencode(query)}").text
+    assert "What differs" in text
+    assert "Status" not in text, "both are finished"
     (chart, *_) = re.findall(r'<img class="lines" src="([^"]*)"', html)
     picture = client.get(unescape(chart))
     assert picture.headers["content-type"] == "image/png"

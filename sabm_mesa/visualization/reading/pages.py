@@ -246,7 +246,7 @@ def tables_of(
 def compare_page(
     run: RunData, other: RunData, rows: Iterable[Mapping[Any, Any]], chart: Callable[[str], str]
 ) -> dict[str, Any]:
-    """The content of ``compare.html``: one table of two runs, and their charts together.
+    """The content of ``compare.html``: what differs in two runs, and their charts together.
 
     Args:
         rows: the rows of both in `Recorded.runs`, with counts.
@@ -270,7 +270,7 @@ def compare_page(
     return {
         "scenario": charts.title_of(run.recorded),
         "names": names_of(run, other),
-        "table": table,
+        "table": [(name, a, b) for name, a, b in table if a != b],
         "difference": "All data of both runs are the same."
         if where is None
         else where.words(lambda n: charts.called(run, n), charts.titles_in(run)),
