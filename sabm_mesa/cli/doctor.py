@@ -82,7 +82,7 @@ def doctor(
         if subject is not None:
             _try_minds(subject, specs, setting.parameters(), connection, times, as_json=as_json)
         else:
-            _recording(subject, setting)
+            _recording(None, setting)  # refuses parameters, which belong to a scenario
             _doctor_minds(specs, connection, write, as_json=as_json)
         return
     recording = _recording(subject, setting)

@@ -151,9 +151,8 @@ class PeopleData:
             counts = [round(share * (self.book.n or 0) / 100) for *_, share in self.book.bins]
             return np.repeat(np.array(middles), counts), None
         rows = _chosen(self.decisions, treatment, period)
-        return rows["value"].to_numpy(float), rows[
-            "session"
-        ].tolist() if self._has_sessions else None
+        sessions = rows["session"].tolist() if self._has_sessions else None
+        return rows["value"].to_numpy(float), sessions
 
     def coarsened(self, values: Floats) -> Floats:
         """Decisions as the middles of the bins in which they lie."""

@@ -175,9 +175,8 @@ def test_the_verdict_is_none_of_these_where_decisions_are_unlike_the_best_model(
     assert group.verdict == "none of these"
     assert group.test is not None
     assert "values" in group.test.misses
-    assert any(
-        each.model.name == "uniform" and each.gained(group.panel) == 0 for each in group.fits
-    )
+    (uniform,) = (fit for fit in group.fits if fit.model.name == "uniform")
+    assert uniform.gained(group.panel) == 0
     with pytest.raises(ParameterError, match="needs at least 39 data sets"):
         fit_recording(file, absolute=10)
 

@@ -13,7 +13,7 @@ from sabm_mesa.minds.specs import describe_deciders
 from sabm_mesa.models.registry import scenario
 from sabm_mesa.visualization.labels import Titles, counting, name_of, round_of, titles_of
 from sabm_mesa.visualization.reading import comparing
-from sabm_mesa.visualization.reading.store import RunData
+from sabm_mesa.visualization.reading.store import RunData, seed_of
 from sabm_mesa.visualization.scenario_view import ScenarioView
 
 if TYPE_CHECKING:
@@ -126,9 +126,10 @@ def subtitle_of(run: RunData) -> str:
     """The condition, the minds and the seed of a run, as a subtitle."""
     recorded = run.recorded
     minds = describe_deciders(recorded.minds, recorded.forks)
-    seed = "-".join(map(str, recorded.seed))
     condition = recorded.parameters.get("condition")
-    return " · ".join([*([str(condition)] if condition else []), minds, f"seed {seed}"])
+    return " · ".join(
+        [*([str(condition)] if condition else []), minds, f"seed {seed_of(recorded)}"]
+    )
 
 
 def name_in(run: RunData, agent: int) -> str:

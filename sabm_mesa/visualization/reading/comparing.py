@@ -12,7 +12,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from sabm_mesa.core.usage import Usage
 from sabm_mesa.visualization.labels import Titles
-from sabm_mesa.visualization.reading.store import RunData
+from sabm_mesa.visualization.reading.store import RunData, seed_of
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Difference:
 def parameters(one: RunData, other: RunData) -> list[tuple[str, str, str]]:
     """The parameters in which two runs differ: name and both values in words or as JSON."""
     settings = [
-        {"scenario": run.scenario, **run.parameters, "seed": "-".join(map(str, run.seed))}
+        {"scenario": run.scenario, **run.parameters, "seed": seed_of(run)}
         for run in (one.recorded, other.recorded)
     ]
     for setting in settings:

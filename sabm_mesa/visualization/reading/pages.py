@@ -28,7 +28,7 @@ from sabm_mesa.recording import RecordedRun
 from sabm_mesa.recording.export import readable_json
 from sabm_mesa.recording.varied import SET, TAG, label_of, word_of
 from sabm_mesa.visualization.reading import charts, comparing, rounds
-from sabm_mesa.visualization.reading.store import RunData
+from sabm_mesa.visualization.reading.store import RunData, seed_of
 
 WHO = frozenset({"agent", "mind"})
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -78,7 +78,7 @@ def about_run(run: RecordedRun, row: Mapping[Any, Any]) -> dict[str, Any]:
         "label": label_of(row),
         "varied": [word_of(value) for name, value in row.items() if name.startswith((SET, TAG))],
         "minds": describe_deciders(run.minds, run.forks),
-        "seed": "-".join(map(str, run.seed)),
+        "seed": seed_of(run),
         "status": row["status"],
         "problem": rounds.text(row["problem"]),
         "rounds": row["rounds"],

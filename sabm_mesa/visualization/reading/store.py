@@ -176,6 +176,11 @@ def _check(path: Path) -> None:
     check_path(path)
 
 
+def seed_of(run: RecordedRun) -> str:
+    """The seed of a run in words."""
+    return "-".join(map(str, run.seed))
+
+
 def stamp(path: Path) -> Stamp:
     """Return a stamp that changes with the recording: time and size of the file and of its log.
 

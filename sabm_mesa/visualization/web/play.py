@@ -477,18 +477,13 @@ def _turn(game: Game, turn: Question) -> dict[str, Any]:
 
 
 def answer_in_words(turn: Question, model: SmartModel) -> str:
-    """Return the answer of a turn, an option as it stood on its button.
-
-    Args:
-        turn: the question, which is over.
-        model: the model.
-    """
+    """Return the answer to a past question, an option as it stood on its button."""
     if turn.answer is None:
         return Phrase("seat.no_answer")
     if not isinstance(turn.ask.spec, Choice):
         return turn.answer
     options = (board_of(turn.ask, model) or {}).get("options", ())
-    words = {each["option"]: each.get("words") for each in options}
+    words = {option["option"]: option.get("words") for option in options}
     return words.get(turn.answer) or localized(turn.answer)
 
 

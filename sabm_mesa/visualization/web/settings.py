@@ -271,9 +271,9 @@ class NewGameForm:
             number = whole_in(str(values[name].value))
             return f"{values[name].value} {noun}s" if number is None else count(number, noun)
 
-        groups = counted("groups", "group")
-        each = "" if groups == "1 group" else f" in each of {groups}"
-        parts = [f"{counted('people', 'seat')} for people{each}"]
+        parts = [f"{counted('people', 'seat')} for people"]
+        if self._number("groups", 1) > 1:
+            parts[0] += f" in each of {counted('groups', 'group')}"
         if ROUNDS_SIZE in values:
             parts.append(counted(ROUNDS_SIZE, "round"))
         seconds = values["seconds"].value
