@@ -219,7 +219,8 @@ def legend_below(figure: Figure, *axes: Axes, **look: Any) -> None:
     if entries:
         usual: dict[str, Any] = {"loc": "outside lower center", "ncols": 3, "frameon": False}
         look = usual | {"fontsize": NOTE} | look
-        renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+        canvas = FigureCanvasAgg(figure)
+        renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]  # of matplotlib
         for columns in range(look.pop("ncols"), 0, -1):
             legend = figure.legend(list(entries.values()), list(entries), ncols=columns, **look)
             for text in legend.get_texts():

@@ -80,6 +80,7 @@ class _Command(TyperCommand):
         shared = [parameter for block in self.blocks for parameter in _as_command(block).params]
         super().__init__(name, params=[*shared, *params], **settings)
 
+    # Typer's contexts are narrower than what the methods of Click take.
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run the command, after its blocks are filled."""
         ctx.obj = {}
@@ -125,6 +126,7 @@ class _App(typer.Typer):
 class _InGroups(TyperGroup):
     """Lists the commands by the groups of the help, instead of in import order."""
 
+    # Typer's contexts are narrower than what the methods of Click take.
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         """Return the names of the commands, in the order of the help."""
         known = super().list_commands(ctx)
