@@ -22,7 +22,7 @@ Mesa agents that talk, reason and decide. These commands need no key and no netw
   sabm describe kbc    rules, parameters, columns and prompts of a scenario
   sabm cost kbc --minds llm:gpt-4o-mini    what a language model would cost
   sabm new my_scenario write a small working scenario to start from
-  sabm doctor          check key, server, browser and packages
+  sabm doctor          check key, browser and packages
 
 All commands: sabm --help. The documentation is in the folder docs of the source (make docs)."""
 """The first steps of a new user."""
@@ -61,7 +61,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "describe": "Describe a scenario or recorded runs (ODD protocol).",
         "new": "Write a small working scenario to start from.",
         "check": "Check that a scenario follows the rules of the package.",
-        "doctor": "Check this machine, a model, or a recording.",
+        "doctor": "Check this machine or a model.",
         "models": "List, download and remove local models.",
     },
 }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sabm_mesa.cli.app import app, say
-from sabm_mesa.cli.options import AsJson, BaseURL, EndpointsFile, SettingOptions, is_recording
+from sabm_mesa.cli.options import AsJson, EndpointOptions, SettingOptions, is_recording
 from sabm_mesa.errors import UsageError
 from sabm_mesa.models import registry
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sabm_mesa.runs.try_model import Check, Trial
 
 
-@app.command(blocks=[SettingOptions])
+@app.command(blocks=[SettingOptions, EndpointOptions])
 def doctor(
     context: typer.Context,
     subject: Annotated[
@@ -28,8 +28,7 @@ def doctor(
         typer.Argument(
             metavar="[SCENARIO|RECORDING]",
             help="With --minds: a scenario or a recorded run. The model answers its questions in "
-            "every answer format. Without --minds: a recording to check for unfinished runs and "
-            "lost answers.",
+            "every answer format.",
         ),
     ] = None,
     *,
@@ -41,11 +40,6 @@ def doctor(
             "of each kind the preliminary test of the scenario has.",
         ),
     ] = 4,
-    base_url: BaseURL = None,
-    model: Annotated[
-        str | None, typer.Option(help="The model to ask (default: one that the server lists).")
-    ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds until a request fails.")] = 120.0,
     minds: Annotated[
         str | None,
         typer.Option(
@@ -55,112 +49,67 @@ def doctor(
             "'llm:a=1,llm:b=1'.",
         ),
     ] = None,
-    endpoints: EndpointsFile = None,
-    write: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Add the results of --minds to this endpoints file."),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check Python, packages, folder, browser, isolation, key and endpoint; suggest fixes."""
-    from sabm_mesa.cli.doctor_checks import check_all, check_recording, is_asked
+    """Check Python, packages, folder, browser, isolation and key; with --minds, check a model."""
+    from sabm_mesa.cli.doctor_checks import check_all
     from sabm_mesa.core.parsing import parse_minds
-    from sabm_mesa.llm import Connection, read_endpoints
     from sabm_mesa.recording import export
-    from sabm_mesa.runs.try_model import State
 
-    setting = SettingOptions.of(context)
+    setting = SettingOptions.of(context).parameters()
+    if subject is None and any(value is not None for value in setting.values()):
+        raise UsageError("Parameters belong to a scenario: sabm doctor SCENARIO --minds SPEC.")
     if minds is not None:
-        if subject is not None and write:
-            raise UsageError(
-                "--write belongs to --minds without a scenario: leave out the scenario."
-            )
         parsed = parse_minds(minds)
         specs = [parsed] if isinstance(parsed, str) else list(parsed)
-        known = read_endpoints(endpoints) if endpoints else {}
-        connection = Connection(base_url, known, timeout_s=timeout)
+        connection = EndpointOptions.of(context).connection()
         if subject is not None:
-            _try_minds(subject, specs, setting.parameters(), connection, times, as_json=as_json)
+            _try_minds(subject, specs, setting, connection, times, as_json=as_json)
         else:
-            _recording(None, setting)  # refuses parameters, which belong to a scenario
-            _doctor_minds(specs, connection, write, as_json=as_json)
+            _doctor_minds(specs, connection, as_json=as_json)
         return
-    recording = _recording(subject, setting)
-    if write or endpoints:
-        raise UsageError("--write and --endpoints need --minds: name the language models.")
-    if recording is None and is_asked(base_url, model) and not as_json:
-        say("One tiny question is sent to the endpoint; a hosted model bills a fraction of a cent.")
-    done = []
-    checks = check_recording(recording) if recording else check_all(base_url, model, timeout)
-    for check in checks:
-        done.append(check)
+    if subject is not None:
+        raise UsageError(
+            f"sabm doctor {subject} needs --minds: name the language model to ask the questions of "
+            "the scenario."
+        )
+    checks = []
+    for check in check_all():
+        checks.append(check)
         if not as_json:
             _say(check)
-    fine = all(check.state is not State.PROBLEM for check in done)
+    fine = all(check.state != "problem" for check in checks)
     if as_json:
-        say(export.readable_json({"fine": fine, "checks": [asdict(check) for check in done]}))
+        say(export.readable_json({"fine": fine, "checks": [check._asdict() for check in checks]}))
     else:
-        warned = ", ".join(check.name for check in done if check.state is State.WARNING)
-        usable = "No problem found" if recording is None else "The recording can be used"
-        usable += f"; see the warnings on {warned}." if warned else "."
+        warned = ", ".join(check.name for check in checks if check.state == "warning")
+        usable = f"No problem found{f'; see the warnings on {warned}' if warned else ''}."
         say(usable if fine else "Fix each problem in the list above.")
     if not fine:
         raise typer.Exit(1)
 
 
-def _doctor_minds(
-    specs: list[str], connection: Connection, write: Path | None, *, as_json: bool
-) -> None:
+def _doctor_minds(specs: list[str], connection: Connection, *, as_json: bool) -> None:
     from sabm_mesa.recording import export
-    from sabm_mesa.runs.try_model import MOST_ASKS, QUESTIONS, probe_minds, write_entries
+    from sabm_mesa.runs.try_model import MOST_ASKS, QUESTIONS, probe_minds
 
     if not as_json:
         say(
             f"Each model is asked {QUESTIONS} small questions; a model that thinks bills up to "
             f"{MOST_ASKS} answers."
         )
-    findings = []
-    for finding in probe_minds(specs, connection):
-        findings.append(finding)
-        if as_json:
-            continue
-        say(f"\n{finding.spec} at {finding.endpoint.where}")
-        for check in finding.checks:
-            _say(check)
-        if finding.fine and not finding.is_local:
-            say(f"\n{finding.entry()}")
-    fine = [finding for finding in findings if finding.fine]
-    added = (
-        write_entries(write, [finding for finding in fine if not finding.is_local]) if write else []
-    )
+    probed = {}
+    for spec, checks in probe_minds(specs, connection):
+        probed[spec] = [check._asdict() for check in checks]
+        if not as_json:
+            say(f"\n{spec}")
+            for check in checks:
+                _say(check)
+    fine = all(check["state"] != "problem" for checks in probed.values() for check in checks)
     if as_json:
-        minds_as_json = [
-            {
-                "mind": finding.spec, "model": finding.model, "endpoint": finding.endpoint.where,
-                "checks": [asdict(check) for check in finding.checks], **finding.facts,
-                "entry": finding.entry() if finding.fine and not finding.is_local else None,
-            }
-            for finding in findings
-        ]  # fmt: skip
-        say(
-            export.readable_json({"fine": fine == findings, "minds": minds_as_json, "added": added})
-        )
-    elif write:
-        say(f"Added to {write}: {', '.join(added) or 'nothing, all entries exist'}.")
-    if fine != findings:
+        say(export.readable_json({"fine": fine, "minds": probed}))
+    if not fine:
         raise typer.Exit(1)
-
-
-def _recording(subject: str | None, setting: SettingOptions) -> Path | None:
-    """Return the recording to check without a language model, or None."""
-    if any(value is not None for value in setting.parameters().values()):
-        raise UsageError("Parameters belong to a scenario: sabm doctor SCENARIO --minds SPEC.")
-    if subject in registry.names() or (subject and registry.is_file(subject)):
-        raise UsageError(
-            f"sabm doctor {subject} needs --minds: name the language model to ask the questions of "
-            "the scenario."
-        )
-    return None if subject is None else Path(subject)
 
 
 def _try_minds(

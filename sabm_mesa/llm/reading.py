@@ -124,16 +124,6 @@ def texts_in(body: Any) -> str:
     return ""
 
 
-def read_models(body: Any) -> list[str]:
-    """Read the names of the models that an endpoint has.
-
-    Raises:
-        ValueError: when it is not a list of models.
-    """
-    identifiers = [_table(model).get("id") for model in _list(_table(body), "data")]
-    return [replace_surrogates(name) for name in identifiers if isinstance(name, str)]
-
-
 def _is_whole(text: str) -> bool:
     """Whether a text is a whole JSON object, of which only white space was cut off."""
     try:

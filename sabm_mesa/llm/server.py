@@ -17,7 +17,6 @@ import httpx2
 import openai
 from openai import AsyncOpenAI, DefaultAioHttpClient
 
-from sabm_mesa import errors
 from sabm_mesa.core.answers import BY_FILTER, Reply
 from sabm_mesa.core.objects import no_field_twice
 from sabm_mesa.errors import KEY_VARIABLE, BadRequest, LLMError
@@ -28,7 +27,6 @@ from sabm_mesa.llm.reading import (
     error_in,
     gateway_dollars,
     is_filtered,
-    read_models,
     read_reply,
 )
 from sabm_mesa.llm.request import Request
@@ -171,19 +169,6 @@ class Server(Sender):
             raise PageOfHTML("a page of HTML")
         content = json.loads(response.content, object_pairs_hook=no_field_twice)
         return content, response.headers
-
-    async def models(self) -> list[str]:
-        """The names of the models that the endpoint lists.
-
-        Raises:
-            LLMError: translated from the error of the library or the server.
-        """
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                response = await self._open().get("/models", cast_to=httpx2.Response)
-            return [errors.without_key(name) for name in read_models(response.json())]
-        except _FAILURES as error:
-            raise self._translated(_as_refusal(error), "", "a list of models") from None
 
     async def count(self, messages: list[dict[str, str]]) -> int:
         """The number of tokens of a chat, as llama.cpp counts them.

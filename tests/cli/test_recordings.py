@@ -193,14 +193,9 @@ def test_what_a_kill_may_have_cost_is_told(sabm: Sabm, tmp_path: Path) -> None:
         contest = ["run", "kbc", *minds, "--set", "n_players=3", "--out", tmp_path]
         with process(["-m", "sabm_mesa", *contest]) as killed:
             server.wait_until(lambda s: s.in_flight == 3)
-            assert "still being written" not in sabm("doctor", path).out
             killed.kill()
             killed.wait()
         server.release()
-        checked = sabm("doctor", path)
-        assert checked.status == 0
-        assert re.search(rf"warning  answers    {lost}", checked.out)
-        assert f"1 of them unfinished; continue with: sabm resume {path}" in checked.out
         short = sabm("resume", path, "--max-asks", 5)
         assert short.status == 1
         assert re.match(lost, short.err)
@@ -209,7 +204,6 @@ def test_what_a_kill_may_have_cost_is_told(sabm: Sabm, tmp_path: Path) -> None:
         done = sabm("resume", path, "--max-asks", 6)
         assert done.status == 0
         assert re.match(lost, done.err)
-    assert re.search(rf"warning  answers    {lost}", sabm("doctor", path).out)
     assert tables(tmp_path)
 
 

@@ -80,7 +80,6 @@ class Service:
         app.router.add_post("/v1/chat/completions", self.chat)
         app.router.add_post("/chat/completions", self.chat)
         app.router.add_post("/openai/deployments/{model}/chat/completions", self.azure)
-        app.router.add_get("/v1/models", self.models)
         app.router.add_get("/_stats", self.stats)
         return app
 
@@ -104,14 +103,6 @@ class Service:
 
     async def stats(self, _request: web.Request) -> web.Response:
         return web.json_response(self.log.stats())
-
-    async def models(self, request: web.Request) -> web.Response:
-        try:
-            self._check_key(request)
-        except _RefusedError as refused:
-            return refused.response
-        body = wire.models(list(self.settings.models))
-        return web.Response(body=body, content_type="application/json")
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
         seen = self.log.arrive("Authorization" in request.headers)

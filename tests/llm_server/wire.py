@@ -113,9 +113,3 @@ def error(message: str, kind: str, code: str | None = None, param: str | None = 
     """The body of an error, in the shape in which OpenAI sends it."""
     payload = {"error": {"message": message, "type": kind, "param": param, "code": code}}
     return _encode(payload).encode()
-
-
-def models(names: Sequence[str]) -> bytes:
-    """The body of `GET /v1/models`."""
-    data = [{"id": name, "object": "model", "created": 0, "owned_by": "tests"} for name in names]
-    return _encode({"object": "list", "data": data}).encode()

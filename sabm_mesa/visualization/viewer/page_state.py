@@ -192,9 +192,9 @@ class PageState:
             SabmError: when the spec does not name a model.
         """
         connection = _connection({**SERVICES, **self.values})
-        (probed,) = probe_minds([spec], connection)
-        lines = [(check.state.value, check.name, check.said) for check in probed.checks]
-        if not probed.fine:
+        ((_, checks),) = probe_minds([spec], connection)
+        lines: list[tuple[str, str, str]] = [*checks]
+        if any(check.state == "problem" for check in checks):
             return lines
         given = self.controller.model.parameters
         trial = try_model(self.scenario, given, spec, connection, times=TRIED)
