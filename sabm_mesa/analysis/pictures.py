@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-SIDE = 5.4
-"""Width of the space in a picture, in inches."""
+SIDE = 4.2
+"""Width of the picture of one moment, in inches; its letters can be read where it is small."""
 TALLEST = 7.5
 """Maximum height of the space in inches."""
 MOST_PANELS = 3
@@ -409,10 +409,11 @@ def draw_scenes(scenes: Mapping[str, Scene], subtitle: str = "") -> Figure:
     columns = min(MOST_PANELS, len(scenes))
     rows = -(-len(scenes) // columns)
     _, _, width, height = last.extent
-    wide = SIDE if columns == 1 else 0.85 * style.WIDTH / columns
-    tall = min(wide * height / width, TALLEST)
+    side = SIDE if columns == 1 else style.WIDTH
+    tall = min(0.9 * side / columns * height / width, TALLEST)
     title = last.title if len(scenes) > 1 else f"{last.title}: {last.words}"
-    figure = style.new_figure(title, subtitle, height=0.6 + rows * (tall + 0.3 * (len(scenes) > 1)))
+    high = 0.6 + rows * (tall + 0.3 * (len(scenes) > 1))
+    figure = style.new_figure(title, subtitle, height=high, width=side)
     layout = figure.get_layout_engine()
     if isinstance(layout, ConstrainedLayoutEngine) and len(scenes) > 1:
         layout.set(h_pad=0.16)  # space for the titles of the panels
@@ -422,14 +423,15 @@ def draw_scenes(scenes: Mapping[str, Scene], subtitle: str = "") -> Figure:
     for ax, (name, scene) in zip(panels, scenes.items(), strict=False):
         _draw(ax, scene, 72 * tall / height)
         ax.set_title(name, loc="left", fontsize=style.TICK)
+    ncols = min(len(last.legend), 5 if columns > 1 else 3)
     handles = [
         Line2D([], [], linestyle="none", marker=shape, markersize=7, color=colour, label=label)
         for label, colour, shape in last.legend
     ]
     if handles:
         figure.legend(
-            handles=handles, loc="outside lower center", ncols=min(len(handles), 5),
-            frameon=False, fontsize=style.NOTE,
+            handles=handles, loc="outside lower center", ncols=ncols, frameon=False,
+            fontsize=style.NOTE,
         )  # fmt: skip
     return figure
 

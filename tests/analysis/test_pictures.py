@@ -109,7 +109,7 @@ def test_agents_stand_where_their_cells_are(town) -> None:
     assert len({mark.colour for mark in shown.marks}) == 3  # each its own value
 
     figure = draw_scene(shown, "baseline")
-    assert figure.get_suptitle() == "The town: 3 agents before the first round"
+    assert figure.get_suptitle() == "The town: 3 agents before the first\nround"
     ax = figure.axes[0]
     points = [path.get_offsets() for path in ax.collections if isinstance(path, PathCollection)]
     assert len(np.concatenate(points)) == 3

@@ -111,17 +111,18 @@ def scene(
         ground.append((float(k % SIDE), float(k // SIDE), colour))
     harvests = {} if people is None else dict(zip(people["agent"], people["harvest"], strict=True))
     row = SIDE / len(model.harvesters)
+    bars = 14.0 + max(len(harvester.name) for harvester in model.harvesters)
     for k, harvester in enumerate(model.harvesters):
         id_, y = harvester.unique_id, SIDE - 0.5 - row * (k + 0.5)
         harvest = harvests.get(id_, 0)
         size = min(1.0, 0.7 * row)
         marks.append(SceneMark(id_, 12.0, y, style.BLUE, size=size, name=harvester.name))
         cells = min(math.ceil(harvest / cell), BAR)
-        ground += [(17.0 + i, y, TAKEN) for i in range(cells)]
-        labels += [(13.0, y, harvester.name, "start"), (17.0 + cells, y, f"{harvest:g}", "start")]
+        ground += [(bars + i, y, TAKEN) for i in range(cells)]
+        labels += [(13.0, y, harvester.name, "start"), (bars + cells, y, f"{harvest:g}", "start")]
     unit = model.words("stock_units")
     return Scene(
-        "stock", f"Stock and harvests ({unit})", (-1, -1, SIDE + BAR + 9, SIDE + 1),
+        "stock", f"Stock and harvests ({unit})", (-1, -1, bars + BAR + 3, SIDE + 1),
         tuple(marks), tuple(ground), labels=tuple(labels),
         legend=(
             (f"left {left}", LEFT, "s"), (f"taken {stock - left}", TAKEN, "s"),
