@@ -69,7 +69,7 @@ class Score:
             data: the agent data: one row per agent, run and round.
 
         Returns:
-            ``run``, ``agent``, ``mind`` and ``score``; a round without a value counts as 0.
+            ``run``, ``agent``, its last ``mind``, and ``score``; a round without a value counts as 0.
         """
         if self.of:
             data = data[data["class"] == self.of]
@@ -80,7 +80,7 @@ class Score:
             values = column.astype(float).fillna(0.0)
         table = data[["run", "round", "agent", "mind"]].assign(score=values)
         scores = table.groupby(["run", "agent"], as_index=False, sort=True).agg(
-            mind=("mind", "first"), score=("score", "sum")
+            mind=("mind", "last"), score=("score", "sum")
         )
         if self.until:
             scores["score"] += 1.0

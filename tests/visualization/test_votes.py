@@ -81,6 +81,36 @@ def test_a_class_votes_who_was_the_machine_and_the_recording_holds_it(session) -
     replay(path)
 
 
+def test_decisions_of_a_stand_in_are_not_those_of_the_person_who_comes_late() -> None:
+    given = {"n_players": 2, "n_rounds": 3, "rng": 1, "recording": False}
+    session = open_session(
+        "host", RepeatedBeautyContest, given, "classical", 2, time_limit_s=300, public=True,
+        stand_in="fixed:50",
+    )  # fmt: skip
+    (game,) = session.games
+    session.join(ANN)
+    session.start()
+    ann, ben = game.seats.values()
+    while ann.question is None:
+        ann.wait(ann.version)
+    ann.answer(ANN, 0, "20")
+    while ann.question is None or ann.question.number < 1:
+        ann.wait(ann.version)
+    session.join(BEN)
+    assert state_of(game, ann, ANN)["told"]["lines"]
+    assert state_of(game, ben, BEN)["told"] is None
+    while not game.join(0.01):
+        for seat, holder in ((ann, ANN), (ben, BEN)):
+            if question := seat.question:
+                seat.answer(holder, question.number, "20")
+    first, last = state_of(game, ben, BEN)["debrief"]["charts"]
+    assert first["words"] == "Round 1: you without an answer, the mean of 1 person 20."
+    assert last["words"] == "Round 3: you 20, the mean of 2 people 20."
+    earned = slides(session)[2]
+    assert "always 50" not in earned.words[0]
+    GAMES.close(game)
+
+
 def test_after_the_machine_the_wall_shows_what_it_thought(tmp_path) -> None:
     mind = tmp_path / "mind.py"
     mind.write_text(

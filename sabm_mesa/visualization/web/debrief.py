@@ -339,7 +339,7 @@ class ComparedRound:
         svg: the picture, with `YOU` where the own decision is marked.
         low: the left end of the picture.
         high: the right end.
-        own: for each game agent → its decision.
+        own: for each game agent → the decision of its person.
     """
 
     round: int
@@ -380,7 +380,8 @@ def _comparisons(games: Sequence[Game], declared: Debrief) -> list[ComparedRound
         values = _of_people(data, round_)
         mean = float(values.mean()) if len(values) else None
         rounds = [own[own["round"] == round_] for own in by_game]
-        decided = [dict(zip(own["agent"], own[declared.column], strict=True)) for own in rounds]
+        people = [own[own["mind"] == HUMAN] for own in rounds]
+        decided = [dict(zip(own["agent"], own[declared.column], strict=True)) for own in people]
         svg = _compared(games, declared, round_)
         low, high = float(declared.low(model)), float(declared.high(model))
         comparisons.append(ComparedRound(round_, len(values), mean, svg, low, high, decided))

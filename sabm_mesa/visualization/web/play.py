@@ -30,7 +30,7 @@ from sabm_mesa.core.phrases import (
     table_of,
 )
 from sabm_mesa.errors import RecordingError
-from sabm_mesa.minds.human import LONGEST, Input, Question, Seat, inputs_of, text_from
+from sabm_mesa.minds.human import HUMAN, LONGEST, Input, Question, Seat, inputs_of, text_from
 from sabm_mesa.models.declarations import ToldRound
 from sabm_mesa.runs.game import CODE_LENGTH, LEFT, ClassSession, Game, Status
 from sabm_mesa.visualization.access import LOOPBACK, NETWORK
@@ -337,7 +337,7 @@ def _now(game: Game, seat: Seat, status: Status, question: Question | None) -> d
     if question is not None:
         return {"lines": lines, "question": _question(question, game)}
     if status == "open":
-        return {"lines": [Phrase("seat.seated")]}
+        return {"lines": [Phrase("seat.seated")], "heading": True}
     if game.has_left(seat):
         return {"lines": [Phrase("seat.in_round", round=_round(model.round, model), what=LEFT)]}
     if seat.turns and seat.turns[-1].answer is None:
@@ -450,9 +450,12 @@ def _last_round(game: Game, seat: Seat, tables: _Tables) -> dict[str, Any] | Non
     decided = game.model.decided_rounds(data)
     if sentences is None or decided.empty:
         return None
-    round_, frame = int(decided["round"].iloc[-1]), tables.frame
+    round_ = int(decided["round"].iloc[-1])
+    frame = tables.frame[tables.frame["round"] == round_]
+    if (frame.loc[frame["agent"] == seat.agent, "mind"] != HUMAN).any():
+        return None  # a stand-in decided before the person came
     played = ToldRound(
-        game.model, seat.agent, dict(decided.iloc[-1]), frame[frame["round"] == round_],
+        game.model, seat.agent, dict(decided.iloc[-1]), frame,
         lambda agent: name_of(game.model, agent),
     )  # fmt: skip
     if not (lines := list(sentences(played))):
