@@ -27,6 +27,7 @@ from sabm_mesa import (
 )
 from sabm_mesa.llm import close_all
 from sabm_mesa.recording.store import open_for_reading
+from sabm_mesa.runs.game import Game
 from sabm_mesa.visualization.access import admit, host_key
 from sabm_mesa.visualization.labels import error_line, number
 from sabm_mesa.visualization.middleware import RequestMiddleware
@@ -271,6 +272,25 @@ def test_a_game_that_was_cut_off_goes_on(client: TestClient, taken_up: TakenUp) 
     assert (answer.status_code, answer.headers["location"]) == (303, "/host")
     ((path, run),) = taken_up
     assert (path.name, run) == ("parent.sqlite", 0)
+
+
+def test_a_game_of_several_groups_that_was_cut_off_goes_on(
+    client: TestClient, taken_up: TakenUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "class.sqlite"
+    with Recording(path) as recording:
+        for seed in (1, 2):
+            game = Game(
+                KeynesianBeautyContest, minds="human", n_players=2, rng=seed, recording=recording
+            )
+            game.start()
+            game.stop()
+            assert game.join(30)
+    page = client.get("/recording?file=class.sqlite").text
+    (action,) = re.findall(r'action="(/recording/go-on[^"]*)"', page)
+    client.post(unescape(action), follow_redirects=False)
+    assert taken_up == [(path, 0)]
 
 
 def test_a_recording_is_no_other_one_while_somebody_reads_it(tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ from sabm_mesa.visualization.web.page import key_page, rendered, session_of
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from sabm_mesa.recording import RecordedRun
+
 PATH = "/recording"
 MOST_ASKS, MOST_HITS = 300, 50
 """Maximum number of asks and agents of a page, and of displayed hits of a search."""
@@ -141,8 +143,14 @@ def _runs(request: Request, file: str, path: Path) -> Response:
         "recording": None if running else _url("data", file=file),
         "tables": [(name, _url("data", file=file, name=name)) for name in FRAMES],
         "settings": pages.settings_of([*recorded.values()]),
+        "cut_off": [row["run"] for row in rows if _cut_off(recorded[row["run"]], row)],
     }  # fmt: skip
     return rendered(request, "index.html", **content)
+
+
+def _cut_off(run: RecordedRun, row: Mapping[Any, Any]) -> bool:
+    """Whether a run is a game with people that can go on."""
+    return HUMAN in run.minds and row["status"] not in {"running", "finished"}
 
 
 def _ways_on(path: Path, run: RunData, row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -152,7 +160,7 @@ def _ways_on(path: Path, run: RunData, row: Mapping[Any, Any]) -> dict[str, Any]
     return {
         "problem_is_stop": row["problem"] in STOPPED,
         "resume": f"sabm resume {shlex.quote(str(path))}",
-        "cut_off": HUMAN in run.recorded.minds and row["status"] not in {"running", "finished"},
+        "cut_off": _cut_off(run.recorded, row),
         "others": [recording.name for recording in recordings if not recording.problem],
         "forked": bool(run.recorded.parent),
         "parent": (str(parent[0]), parent[1]) if parent else None,
