@@ -91,6 +91,8 @@ def test_input_and_send_are_always_seen_and_nothing_opens_the_keyboard(
         field = form.locator("input[type=number], textarea")
         field.wait_for()
         assert phone.evaluate("document.activeElement === document.body")
+        asked, bar = phone.locator("[aria-live] h2").bounding_box(), phone.locator(".phone-bar")
+        assert asked["y"] + asked["height"] <= bar.bounding_box()["y"]
         for width, height in SIZES:
             phone.set_viewport_size({"width": width, "height": height})
             for part in (phone.locator(".phone-head"), field, form.get_by_role("button")):
