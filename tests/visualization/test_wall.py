@@ -260,6 +260,18 @@ def test_a_wall_is_for_hosts_and_for_its_read_only_link(
     assert all(seat.token not in str(state) for _, seat in session.seats)
 
 
+def test_a_picture_of_the_wall_says_which_group_it_shows() -> None:
+    for groups, title in ((1, "Picks of the players"), (2, "Group 2. Picks of the players")):
+        session = _class(groups)
+        session.start()
+        board.wall_of(session).group = groups - 1
+        (picture,) = board.state_of(session)["scenes"]
+        assert picture["title"] == title
+        for game in session.games:
+            game.stop()
+            assert game.join(30)
+
+
 def test_a_wall_is_told_at_once_what_has_changed(wall: tuple[TestClient, ClassSession]) -> None:
     browser, session = wall
     page = f"/screen/{session.code}/state"

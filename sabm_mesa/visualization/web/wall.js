@@ -47,7 +47,8 @@
     const shown = [h("h1", {}, state.title), joining()];
     if (state.status === "open") return shown;
     const scenes = state.scenes.map(world);
-    const beside = state.board ? board(state, state.of_host && show) : h("p", { class: "sabm-wall-rule" }, state.rule);
+    const played = state.board && state.board.groups.some((group) => group.points.length);
+    const beside = played ? board(state, state.of_host && show) : h("p", { class: "sabm-wall-rule" }, state.rule);
     return [...shown, h("div", { class: `sabm-screen-board${scenes.length ? " sabm-screen-world" : ""}` }, scenes, beside), foot];
   }
   function draw() {

@@ -260,7 +260,7 @@ def state_of(session: ClassSession | None) -> dict[str, Any]:
         "steps": [Phrase("wall.open"), Phrase("wall.seat"), rule_of(model)],
         "names": [name_of(model, agent) for agent in taken] if len(session.games) == 1 else [],
         "rule": rule_of(model),
-        "scenes": [{**scene.stage(), **scene.frame()} for scene in scenes],
+        "scenes": [{**scene.stage(), **scene.frame(), "title": _of_group(session, scene.title)} for scene in scenes],
         "board": None,
         "slide": None,
     }  # fmt: skip
@@ -281,6 +281,14 @@ def state_of(session: ClassSession | None) -> dict[str, Any]:
                 "at": at, "named": named, "title": title, "words": words, "drawing": drawing,
             }  # fmt: skip
     return state
+
+
+def _of_group(session: ClassSession, title: str) -> str:
+    """The title of a picture, which shows one of several groups."""
+    if len(session.games) == 1:
+        return title
+    group = Phrase("slides.group", number=1 + wall_of(session).group)
+    return Phrase("slides.in_group", group=group, what=title)
 
 
 def _counts(session: ClassSession) -> tuple[int, int]:

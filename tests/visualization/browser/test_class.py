@@ -69,6 +69,7 @@ def test_a_class_of_two_groups_from_the_code_to_the_results(server, browse) -> N
     word = ben.locator(".game-word").inner_text()
     ben.get_by_label("Menu").click()
     start(host)
+    expect(wall.locator(".sabm-wall-rule")).to_be_visible()  # there is no result yet
     give(ann, "33")  # one person a group: a classical mind plays for the other
     ann.locator('form[data-question="1"]').wait_for()  # the second round has begun
     ben.get_by_label(NUMBER, exact=True).fill("4")
