@@ -89,7 +89,7 @@ def test_a_host_reads_that_a_language_model_is_waited_for(monkeypatch: pytest.Mo
     session = ClassSession([game])
     monkeypatch.setattr(ClassSession, "status", "playing")
     monkeypatch.setattr(Game, "status", "playing")
-    assert progress(session) == "0 of 1 round done, 0 answers."
+    assert progress(session) == "0 of 1 round done."
     monkeypatch.setattr(Game, "plays_language_model", True)
     line = "A language model plays too, and takes its time."
     assert progress(session).endswith(line)

@@ -326,18 +326,17 @@ def progress(session: ClassSession) -> str:
     games = session.games
     if session.status == "open":
         if not (empty := sum(not seat.taken for _, seat in session.seats)):
-            return "Nobody plays yet."
+            return "All seats are taken."
         plays = "; an empty seat abstains"
         if stand_in := games[0].stand_in:
             plays = f". Who plays until somebody comes: {mind_in_words(stand_in)}"
-        return f"Nobody plays yet. Seats still empty: {empty}{plays}."
+        return f"Seats still empty: {empty}{plays}."
     model = games[0].model
     done = [len(model.decided_rounds(game.model_data())) for game in games]
     low, high = min(done), max(done)
     played = str(low) if low == high else f"{low} to {high}"
     rounds = count(model.n_rounds - model.given_rounds, counting(model)[0])
-    answers = count(sum(game.model.spent().asks for game in games), "answer")
-    line = f"{played} of {rounds} done, {answers}."
+    line = f"{played} of {rounds} done."
     asked = [
         _in_group(games, game, seat)
         for game in games
