@@ -69,7 +69,8 @@ class Score:
             data: the agent data: one row per agent, run and round.
 
         Returns:
-            ``run``, ``agent``, its last ``mind``, and ``score``; a round without a value counts as 0.
+            ``run``, ``agent``, its last ``mind``, and ``score``, where a round without a value
+            counts as 0.
         """
         if self.of:
             data = data[data["class"] == self.of]

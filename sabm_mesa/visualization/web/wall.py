@@ -260,7 +260,10 @@ def state_of(session: ClassSession | None) -> dict[str, Any]:
         "steps": [Phrase("wall.open"), Phrase("wall.seat"), rule_of(model)],
         "names": [name_of(model, agent) for agent in taken] if len(session.games) == 1 else [],
         "rule": rule_of(model),
-        "scenes": [{**scene.stage(), **scene.frame(), "title": _of_group(session, scene.title)} for scene in scenes],
+        "scenes": [
+            {**scene.stage(), **scene.frame(), "title": _of_group(session, scene.title)}
+            for scene in scenes
+        ],
         "board": None,
         "slide": None,
     }  # fmt: skip
