@@ -65,7 +65,7 @@ def _large(folder: str) -> list[Result]:
     works: dict[str, Callable[[], object]] = {
         "read one chat": lambda: recorded.chat(runs - 1, 3, "act", 24),
         "read the decisions": recorded.decisions,
-        **{f"export to {kind}": partial(export, kind) for kind in ("csv", "parquet", "jsonl")},
+        **{f"export to {kind}": partial(export, kind) for kind in ("csv", "jsonl")},
         "export to csv with messages": partial(export, "csv", messages=True),
     }
     return [

@@ -3,7 +3,7 @@
 `make test` runs the fast tier: what has no marker `slow`. `make check` runs everything except what
 also has the marker `long`: that is for `make long`. A module that is slow as a whole says so in one
 line, `pytestmark = pytest.mark.slow`; the fast tier does not import it, so it needs neither a
-browser nor Ray nor pyarrow.
+browser nor Ray.
 """
 
 import os

@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parents[1] / "sabm_mesa"
 CONNECTIONS = ("openai", "aiohttp", "httpx", "httpx2", "requests", "socket", "urllib", "http")
 WRITING_METHODS = {"write_text", "write_bytes", "savefig"}
 WRITING_FUNCTIONS = {"os.replace", "os.rename", "shutil.copy", "shutil.copyfile", "shutil.move"}
-EXPORTS = {"to_csv", "to_json", "to_parquet"}  # without a path they only return text
+EXPORTS = {"to_csv", "to_json"}  # without a path they only return text
 
 
 def is_within(name: str, places: Iterable[str]) -> bool:

@@ -37,7 +37,6 @@ SMALL_DISK = 100 * 2**20
 """Bytes that should be free on the disk of recordings."""
 EXTRAS = {
     "local": ("xllamacpp", "local models: --minds local, gguf:FILE"),
-    "parquet": ("pyarrow", "exports as Parquet"),
     "ray": ("ray", "sweeps on a Ray cluster"),
     "docs": ("sphinx", "building the documentation"),
 }

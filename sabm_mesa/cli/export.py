@@ -17,7 +17,6 @@ class Kind(StrEnum):
     """Formats of an export."""
 
     CSV = "csv"
-    PARQUET = "parquet"
     JSONL = "jsonl"
 
 
@@ -32,13 +31,6 @@ def export(
     messages: Annotated[
         bool, typer.Option("--messages", help="Add the prompts to the table of asks.")
     ] = False,
-    raw: Annotated[
-        bool,
-        typer.Option(
-            "--raw",
-            help="Do not escape texts that spreadsheets would read as formulas.",
-        ),
-    ] = False,
     scenario: ScenarioFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -47,10 +39,9 @@ def export(
     from sabm_mesa.recording.frames import Recorded
 
     registry.load_given(scenario, path)
-    export.check_format(to)
     folder = path.parent / "export" if out is None else out
     frames = Recorded(path).frames(messages)
-    files = export.write_frames(folder, frames, to, raw=raw)
+    files = export.write_frames(folder, frames, to)
     rows = {name: len(frame) for name, frame in frames.items()}
     if as_json:
         content = {"recording": str(path), "files": [*map(str, files)], "rows": rows}

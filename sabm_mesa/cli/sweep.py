@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +12,6 @@ import typer
 
 from sabm_mesa.cli.app import app, say
 from sabm_mesa.cli.options import (
-    FIGURE_PANEL,
     MOST_RUNS,
     AsJson,
     FigureOptions,
@@ -26,7 +24,7 @@ from sabm_mesa.cli.options import (
     isolation_of,
 )
 from sabm_mesa.core.parsing import parse_list, parse_minds
-from sabm_mesa.errors import ParameterError, UnknownName
+from sabm_mesa.errors import ParameterError
 from sabm_mesa.models import registry
 
 if TYPE_CHECKING:
@@ -72,13 +70,6 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(help="Folder of the sweep (default: out/sweep-SCENARIO).")
     ] = None,
-    measure: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Measure to draw (default: the first six). Repeatable.",
-            rich_help_panel=FIGURE_PANEL,
-        ),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a grid of parameters, minds and seeds; write tables by run, and by run and round.
@@ -100,7 +91,6 @@ def sweep(
     folder = out or Path("out", f"sweep-{model.scenario_name}")
     FileMindOptions.of(context).apply()
     populations = varied.get("minds", [parameters.get("minds", "classical")])
-    _check_measures(model, measure or [], parameters, varied)
 
     with session(model.scenario_name, [folder / RECORDING], connection.prices) as progress:
         progress.notice = lambda: isolation_of(populations)
@@ -108,7 +98,7 @@ def sweep(
             model, varied, folder=folder, parameters=parameters, runs=runs, seed=seed, on=on,
             workers=workers, address=address, connection=connection, watch=progress.show_runs,
         )  # fmt: skip
-    done = replace(done, files=[*done.files, *_figures(done, measure or _measures(done))])
+    done = replace(done, files=[*done.files, *_figures(done)])
     say(export.readable_json(_summary(done)) if as_json else _said(done))
 
 
@@ -127,22 +117,6 @@ def _varied(vary: Sequence[str], minds: Sequence[str]) -> tuple[dict[str, list[A
     if len(minds) > 1:
         varied["minds"] = [parse_minds(spec) for spec in minds]
     return varied, minds[0] if len(minds) == 1 else None
-
-
-def _check_measures(
-    model: Any, measures: Sequence[str], parameters: Mapping[str, Any], varied: Mapping[str, Any]
-) -> None:
-    """Refuse an unknown measure before the first run, as far as measures are known then."""
-    if not measures:
-        return
-    first = {name: values[0] for name, values in varied.items()}
-    known: Mapping[str, Any] = {}
-    with suppress(Exception):  # before the first round; the runs then report what is wrong
-        given = {**parameters, **first, "minds": "fixed:0", "recording": False}
-        known = model(**given).end_measures()
-    for name in measures:
-        if known and name.partition(".")[0] not in known:
-            raise UnknownName("measure (--measure)", name, known)
 
 
 def _summary(done: Sweep) -> dict[str, Any]:
@@ -170,15 +144,13 @@ def _measures(done: Sweep) -> list[str]:
     return [name for name in names if is_number(done.runs[name])][:MEASURES]
 
 
-def _figures(done: Sweep, measures: Sequence[str]) -> list[Path]:
+def _figures(done: Sweep) -> list[Path]:
     """Draw measures by the varied parameters."""
     from sabm_mesa.analysis.plot_style import write_figures
     from sabm_mesa.recording import export
     from sabm_mesa.studies.plots import by_parameter
 
-    for name in measures:
-        if name not in done.runs:
-            raise UnknownName("measure (--measure)", name, _measures(done))
+    measures = _measures(done)
     if not done.varied or not measures:
         return []
     model, n = done.specs[0].scenario, len(done.seeds)

@@ -11,20 +11,19 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.parameters import check_choice
-from sabm_mesa.errors import OutputError, ParameterError
+from sabm_mesa.errors import OutputError
 from sabm_mesa.recording.keeping import reason
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMATS = ("csv", "parquet", "jsonl")
+FORMATS = ("csv", "jsonl")
 """The formats of tables."""
 _FORMULA = re.compile(r"""(^|[;\t\r\n])(["\s]*)([=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])""")
 """The beginning of a formula in a cell. A spreadsheet with another separator than the comma begins
@@ -69,15 +68,11 @@ def for_spreadsheet(text: str) -> str:
     return _FORMULA.sub(r"\1\2'\3", text)
 
 
-def csv_of(frame: pd.DataFrame, *, raw: bool = False, line_end: str = "\n") -> str:
-    """A frame as CSV for people; texts are never formulas (`for_spreadsheet`).
-
-    Args:
-        raw: whether texts are unchanged, for programs that read them.
-    """
+def csv_of(frame: pd.DataFrame, line_end: str = "\n") -> str:
+    """A frame as CSV for people; texts are never formulas (`for_spreadsheet`)."""
 
     def safe(value: Any) -> Any:
-        return for_spreadsheet(value) if isinstance(value, str) and not raw else value
+        return for_spreadsheet(value) if isinstance(value, str) else value
 
     texts = [name for name, column in frame.items() if column.dtype.kind not in "biufc"]
     shown = frame.assign(**{str(name): frame[name].map(safe) for name in texts})
@@ -212,40 +207,22 @@ def write_folder(folder: Path, texts: Mapping[str, str]) -> Path:
     return folder
 
 
-def check_format(kind: str) -> None:
-    """Check that a format can be written here.
-
-    Raises:
-        ParameterError: for an unknown format, or one that needs a package that is not installed.
-    """
-    check_choice("format", kind, FORMATS)
-    if kind == "parquet" and find_spec("pyarrow") is None:
-        raise ParameterError(
-            "Parquet needs pyarrow: pip install 'sabm-mesa[parquet]', or use --to csv"
-        )
-
-
-def write_frames(
-    folder: Path, frames: Mapping[str, pd.DataFrame], kind: str, *, raw: bool = False
-) -> list[Path]:
+def write_frames(folder: Path, frames: Mapping[str, pd.DataFrame], kind: str) -> list[Path]:
     """Write each frame to a file of its name; none appears before all are written.
 
     CSV follows RFC 4180 in UTF-8: lines end in CR LF; missing values and empty texts are empty
-    fields; a text that a spreadsheet would compute gets an apostrophe (`for_spreadsheet`). Parquet
-    and JSON lines keep the difference, and do not change texts. In CSV and Parquet, a column of
-    lists or of mixed types is written as text, its values as JSON.
-
-    Args:
-        raw: whether CSV also has unchanged texts, for programs that read it.
+    fields; a text that a spreadsheet would compute gets an apostrophe (`for_spreadsheet`); a
+    column of lists or of mixed types is written as text, its values as JSON. JSON lines have all
+    values unchanged.
 
     Returns:
         The files, in the order of the frames.
 
     Raises:
         OutputError: when a file cannot be written.
-        ParameterError: as by `check_format`.
+        UnknownName: for an unknown format.
     """
-    check_format(kind)
+    check_choice("format", kind, FORMATS)
     make_folder(folder)
     paths = {name: folder / f"{name}.{kind}" for name in frames}
     with ExitStack() as files:
@@ -255,11 +232,9 @@ def write_frames(
                 present = frame.astype(object).where(frame.notna(), None)
                 rows = (json.dumps(row, ensure_ascii=False) for row in present.to_dict("records"))
                 part.write_text("".join(f"{row}\n" for row in rows), "utf-8", newline="\n")
-            elif kind == "parquet":
-                _with_texts(frame).to_parquet(part, index=False)
             else:
                 # Only with this line end does every Python put a text with a lone CR into quotes.
-                text = csv_of(_with_texts(frame), raw=raw, line_end="\r\n")
+                text = csv_of(_with_texts(frame), "\r\n")
                 part.write_text(text, "utf-8", newline="")
     return list(paths.values())
 

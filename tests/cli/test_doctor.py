@@ -44,7 +44,7 @@ def test_all_that_is_looked_at_without_a_key_or_server(sabm: Sabm) -> None:
     assert outcome.status == 0
     assert list(found) == [
         "python", "packages", "folder", "browser", "minds", "key",
-        "local", "parquet", "ray", "docs",
+        "local", "ray", "docs",
     ]  # fmt: skip
     assert f"mesa {version('mesa')}" in found["packages"]
     assert found["packages"].startswith("ok ")

@@ -7,7 +7,6 @@ import io
 import json
 import math
 import sqlite3
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -17,14 +16,14 @@ import pytest
 
 from sabm_mesa import Recording, ScriptedMind, action, communication
 from sabm_mesa.core.answers import Reply
-from sabm_mesa.recording.export import csv_of
+from sabm_mesa.recording.export import csv_of, for_spreadsheet
 from sabm_mesa.recording.frames import Recorded
 from tests.core.support import Priced, tiny
 
 from .support import Sabm, one_line
 
 NAMES = ["runs", "asks", "decisions", "model_data", "agent_data", "messages"]
-KINDS = ["csv", "jsonl", "parquet"]
+KINDS = ["csv", "jsonl"]
 HOSTILE = [
     "=cmd|' /C calc'!A0",
     "+1+2",
@@ -63,21 +62,17 @@ def path(tmp_path: Path) -> Path:
 
 
 def read(file: Path) -> pd.DataFrame:
-    match file.suffix:
-        case ".csv":
-            # Texts as they stand there; a missing one is an empty one in CSV.
-            texts = {"value": str} if file.stem in ("asks", "decisions") else {}
-            return pd.read_csv(file, na_values=[""], keep_default_na=False, dtype=texts)
-        case ".parquet":
-            return pd.read_parquet(file)
+    if file.suffix == ".csv":
+        # Texts as they stand there; a missing one is an empty one in CSV.
+        texts = {"value": str} if file.stem in ("asks", "decisions") else {}
+        return pd.read_csv(file, na_values=[""], keep_default_na=False, dtype=texts)
     with file.open(encoding="utf-8", newline="\n") as lines:
         return pd.DataFrame([json.loads(line) for line in lines])
 
 
-@pytest.mark.fast_cases(2)  # without pyarrow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_files_hold_the_frames(sabm: Sabm, path: Path, kind: str) -> None:
-    outcome = sabm("export", path, "--to", kind, "--messages", "--raw")
+    outcome = sabm("export", path, "--to", kind, "--messages")
     assert (outcome.status, outcome.err) == (0, "")
     folder = path.parent / "export"
     assert sorted(file.name for file in folder.iterdir()) == sorted(f"{n}.{kind}" for n in NAMES)
@@ -95,15 +90,19 @@ def test_the_files_hold_the_frames(sabm: Sabm, path: Path, kind: str) -> None:
 def assert_holds(file: Path, frame: pd.DataFrame) -> None:
     found = read(file)
     assert list(found.columns) == list(frame.columns)
-    expected = frame.replace("", None) if file.suffix == ".csv" else frame
+    expected = frame
+    if file.suffix == ".csv":
+        texts = {name: frame[name].map(_shown) for name in frame.select_dtypes(["object", "str"])}
+        expected = frame.assign(**texts).replace("", None)
     pd.testing.assert_frame_equal(
         found.astype(object).where(found.notna(), None),
         expected.astype(object).where(expected.notna(), None),
         check_exact=True,
     )
-    if file.suffix == ".parquet":  # it also keeps the types; those of texts differ with pandas
-        numbers = list(frame.select_dtypes(["number", "bool"]))
-        pd.testing.assert_frame_equal(found[numbers], frame[numbers])
+
+
+def _shown(value: object) -> object:
+    return for_spreadsheet(value) if isinstance(value, str) else value
 
 
 ODD = {
@@ -119,10 +118,12 @@ ODD = {
 
 
 def test_any_reader_of_csv_sees_the_texts(sabm: Sabm, path: Path) -> None:
-    sabm("export", path, "--raw")
+    sabm("export", path)
     with (path.parent / "export" / "asks.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, strict=True))
-    assert [row["raw"] for row in rows if row["attempt"] == "0"] == HOSTILE
+    assert [row["raw"] for row in rows if row["attempt"] == "0"] == [
+        for_spreadsheet(text) for text in HOSTILE
+    ]
     assert {row["cost_usd"] for row in rows} == {""}
 
 
@@ -140,7 +141,6 @@ def test_another_folder_and_json(sabm: Sabm, path: Path, tmp_path: Path) -> None
 """Column → values of four rounds, whose type shows late."""
 
 
-@pytest.mark.fast_cases(2)  # without pyarrow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_recording_of_several_runs(sabm: Sabm, path: Path, kind: str) -> None:
     """The runs have other columns, questions asked three times, and rounds of odd data."""
@@ -157,7 +157,7 @@ def test_a_recording_of_several_runs(sabm: Sabm, path: Path, kind: str) -> None:
                 [json.dumps(values), round_],
             )
     frames = Recorded(path).frames(messages=True)
-    assert sabm("export", path, "--to", kind, "--messages", "--raw").status == 0
+    assert sabm("export", path, "--to", kind, "--messages").status == 0
     if kind != "jsonl":  # which has values as they are
         odd = frames["model_data"]
         for name, texts in {
@@ -200,16 +200,6 @@ def test_files_are_replaced_whole(sabm: Sabm, path: Path) -> None:
     assert {file: file.read_bytes() for file in folder.iterdir()} == before
 
 
-def test_without_pyarrow(sabm: Sabm, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    outcome = sabm("export", path, "--to", "parquet")
-    assert outcome.status == 2
-    assert one_line(outcome) == (
-        "Parquet needs pyarrow: pip install 'sabm-mesa[parquet]', or use --to csv"
-    )
-    assert not (path.parent / "export").exists()
-
-
 def test_a_folder_that_cannot_be_written(sabm: Sabm, path: Path) -> None:
     outcome = sabm("export", path, "--out", path / "below", "--json")
     assert outcome.status == 1
@@ -246,7 +236,6 @@ def test_a_recording_that_is_being_written(sabm: Sabm, tmp_path: Path) -> None:
     assert seen[0][0] == "running"
 
 
-@pytest.mark.fast_cases(2)  # without pyarrow
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_empty_recording(sabm: Sabm, tmp_path: Path, kind: str) -> None:
     Recording(tmp_path / "r.sqlite").close()
@@ -254,9 +243,6 @@ def test_an_empty_recording(sabm: Sabm, tmp_path: Path, kind: str) -> None:
 
     assert outcome.status == 0
     assert outcome.out.count("(0 rows)") == 6
-    if kind == "parquet":
-        columns = list(pd.read_parquet(tmp_path / "export" / "model_data.parquet"))
-        assert columns == ["run", "round"]
 
 
 FORMULAS = ["=1+1", "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\uff1d1", ' "=1+1']
@@ -285,17 +271,15 @@ def formulas(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.fast_cases(2)  # without pyarrow
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("raw", [(), ("--raw",)])
 def test_a_spreadsheet_computes_no_text_of_an_agent(
-    sabm: Sabm, formulas: Path, kind: str, raw: tuple[str, ...], tmp_path: Path
+    sabm: Sabm, formulas: Path, kind: str, tmp_path: Path
 ) -> None:
-    assert sabm("export", formulas, "--to", kind, *raw, "--out", tmp_path).status == 0
+    assert sabm("export", formulas, "--to", kind, "--out", tmp_path).status == 0
     found = read(tmp_path / f"asks.{kind}")["raw"].tolist()
 
     said = [*FORMULAS, *CELLS, *HARMLESS[:-3]]
-    if kind != "csv" or raw:
+    if kind != "csv":
         assert found == said
         return
     ours = dict(zip(said, found, strict=True))

@@ -58,7 +58,6 @@ def test_json(sabm: Sabm, tmp_path: Path) -> None:
         (["--vary", "n_players=3", "--vary", "n_players=4"], "--vary n_players is given twice."),
         (["--vary", "minds=a,b"], "give --minds several times"),
         (["--vary", "n_players=[3"], "is not valid JSON"),
-        (["--vary", "n_players=3", "--measure", "men"], "Did you mean 'mean'"),
     ],
 )
 def test_wrong_use(sabm: Sabm, tmp_path: Path, arguments: list[str], says: str) -> None:
