@@ -46,9 +46,9 @@ def audit(
     factor: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME[=A,B]",
-            help="Factor to vary: wording, format, options, speakers, persona, or a parameter with "
-            "its values. Repeatable (default: those of the first five that apply).",
+            metavar="NAME=A,B",
+            help="Factor to vary: wording, or any parameter, with its levels; the first one is "
+            "that of the experiment. Repeatable (default: all wordings with the same content).",
         ),
     ] = None,
     scale: Annotated[
@@ -79,7 +79,7 @@ def audit(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Test whether the claims of an experiment hold with another wording, format, order or model.
+    """Test whether the claims of an experiment hold with another wording, model or parameter.
 
     The experiment runs as it is, and with one factor changed at a time, with the same seeds. If you
     repeat the command, only missing runs are executed.
@@ -96,7 +96,7 @@ def audit(
     FileMindOptions.of(context).apply()
     experiment = load_experiment(name)
     planned = plan_audit(
-        experiment, scale, minds=_minds(experiment, minds or []), given=_factors(factor or []),
+        experiment, scale, minds=_minds(experiment, minds or []), given=_factors(factor),
         runs=runs, seed=seed,
     )  # fmt: skip
     folder = out or Path("out", "audit", experiment.name)
@@ -106,7 +106,6 @@ def audit(
     lines = [
         f"Audit of {experiment.name}, decided by: {planned.plan.decided_by}",
         f"  {planned.design}",
-        *(f"  Not varied: {name}, since {why}." for name, why in planned.left_out.items()),
         f"  {len(planned.plan.cells):,} runs: {size}.",
     ]
     if cost:
@@ -140,14 +139,16 @@ def _minds(experiment: Experiment, given: Sequence[str]) -> Any:
     return minds if isinstance(minds, Mapping) and set(minds) & places else [minds]
 
 
-def _factors(given: Sequence[str]) -> dict[str, list[Any] | None] | None:
-    """Return factor → levels, None for its default levels; None without any factor."""
-    factors: dict[str, list[Any] | None] = {}
+def _factors(given: Sequence[str] | None) -> dict[str, list[Any]] | None:
+    """Return factor → levels; None without any factor."""
+    if not given:
+        return None
+    factors: dict[str, list[Any]] = {}
     for text in given:
-        name, equals, values = (part.strip() for part in text.partition("="))
-        if not name or (equals and not values):
-            raise ParameterError(f"--factor takes NAME or NAME=A,B,…, not {text!r}.")
+        name, _, levels = (part.strip() for part in text.partition("="))
+        if not name or not levels:
+            raise ParameterError(f"--factor takes NAME=A,B,…, not {text!r}.")
         if name in factors:
             raise ParameterError(f"--factor {name} is given twice.")
-        factors[name] = parse_list(values) if equals else None
-    return factors or None
+        factors[name] = parse_list(levels)
+    return factors

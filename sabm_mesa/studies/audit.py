@@ -1,9 +1,8 @@
-"""Audits: does a claim of an experiment survive another wording, format, order or model?
+"""Audits: does a claim of an experiment survive another wording, another model, other parameters?
 
 An audit is a generated experiment. A cell is the whole experiment: the first one is the experiment
 as it is, and each other one changes one factor to another level. All cells have the same seeds, and
-run as conditions of one experiment. The default factors are those of `KNOWN` that change a prompt:
-before anything is run, a mind collects the questions with each level.
+run as conditions of one experiment.
 
 The effect of a claim is its quantity: a measure, or the difference of two conditions in runs of the
 same seed. The seed is the unit of all tests: the sign test of `sabm_mesa.analysis.tests`, one-sided
@@ -17,7 +16,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -27,14 +26,10 @@ import pandas as pd
 from sabm_mesa.analysis import plot_style as style
 from sabm_mesa.analysis.intervals import Floats
 from sabm_mesa.analysis.tests import Estimand, Inference, holm, infer, sign_test
-from sabm_mesa.core.answers import DEFAULT_FORMAT
-from sabm_mesa.core.asks import Ask
 from sabm_mesa.core.parameters import parameters_of
-from sabm_mesa.core.prompts import PERSONA_FORMATS, PromptBook
-from sabm_mesa.errors import ParameterError, PromptError, UnknownName
-from sabm_mesa.llm import Connection
+from sabm_mesa.core.prompts import PromptBook
+from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.minds.specs import Minds
-from sabm_mesa.runs.cost import StubMind
 from sabm_mesa.studies.experiments.claims import Claim
 from sabm_mesa.studies.experiments.results import effect_by_seed, measured, why_not_judged
 from sabm_mesa.studies.experiments.running import (
@@ -44,31 +39,14 @@ from sabm_mesa.studies.experiments.running import (
     described,
     minds_of,
     plan,
-    with_pending_run,
 )
 from sabm_mesa.studies.experiments.schema import ALPHA, Experiment
 from sabm_mesa.studies.report import Report, Table
 
-MODEL = "model"
-"""The factor of the minds."""
-KNOWN = {
-    "wording": "variant",
-    "format": "answer_format",
-    "options": "option_order",
-    "speakers": "speaker_order",
-    "persona": "persona_format",
-}
-"""Factor of the presentation → the parameter that it sets."""
-LEVELS: Mapping[str, Sequence[str]] = {
-    "options": ("given", "reversed"),
-    "speakers": ("spoken", "reversed"),
-    "persona": PERSONA_FORMATS,
-}
-"""Factor → its levels, if these are the same for all scenarios."""
+WORDING = "wording"
+"""The factor of the parameter ``variant``."""
 SAME_CONTENT = "reworded"
 """The prefix of the names of variants with the same facts in other words."""
-ROUNDS_READ = 3
-"""The number of rounds in which the prompts of two levels are compared."""
 KEPT = 0.5
 """The share of the effect in the other cells below which a cell makes a claim fragile."""
 NOT_READ = (
@@ -105,13 +83,17 @@ class Factor:
     """Something that an audit varies; the first level is that of the experiment."""
 
     name: str
-    parameter: str
     levels: tuple[Any, ...]
+
+    @property
+    def parameter(self) -> str:
+        """The parameter that it sets."""
+        return "variant" if self.name == WORDING else self.name
 
     @property
     def labels(self) -> list[str]:
         """The names of the levels."""
-        return [described(level) if self.name == MODEL else str(level) for level in self.levels]
+        return [described(level) if self.name == "minds" else str(level) for level in self.levels]
 
 
 @dataclass(frozen=True)
@@ -121,14 +103,12 @@ class Audit:
     Attributes:
         levels: for each cell the number of the level of each factor.
         plan: the runs of all cells, as conditions of one experiment.
-        left_out: factor → why it is not varied.
     """
 
     experiment: Experiment
     factors: Sequence[Factor]
     levels: Sequence[tuple[int, ...]]
     plan: Plan
-    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def changes(self) -> list[str]:
@@ -172,7 +152,7 @@ def plan_audit(
     scale: str = "quick",
     *,
     minds: Sequence[Minds] | Mapping[str, Minds] = ("classical",),
-    given: Mapping[str, Sequence[Any] | None] | None = None,
+    given: Mapping[str, Sequence[Any]] | None = None,
     runs: int | None = None,
     seed: int = SEED,
 ) -> Audit:
@@ -181,10 +161,10 @@ def plan_audit(
     Args:
         scale: ``"quick"`` or ``"paper"``.
         minds: the minds of all conditions, several of which are the levels of the factor
-            ``model``; or condition, or slot → its minds.
-        given: factor, or any parameter of the scenario → its levels, the first of which is that of
-            the experiment; None for the default levels of a factor of `KNOWN`. None: all of `KNOWN`
-            that change a prompt.
+            ``minds``; or condition, or slot → its minds.
+        given: factor (``wording``, or any parameter of the scenario) → its levels, the first of
+            which is that of the experiment. None: the wording of the experiment, and all variants
+            whose names begin with `SAME_CONTENT`.
         runs: the number of runs per condition and cell; None: that of the scale.
         seed: the first seed.
 
@@ -194,20 +174,14 @@ def plan_audit(
     if not experiment.claims:
         raise ParameterError(f"{experiment.name} has no claims, and an audit tests claims.")
     for_all: Any = minds if isinstance(minds, Mapping) else minds[0]
-    several = not isinstance(minds, Mapping) and len(minds) > 1
-    if given is not None and {"minds", MODEL} & set(given):
-        if not several or given.get("minds") or given.get(MODEL):
-            raise ParameterError("To vary the minds, give --minds SPEC several times.")
-        given = {name: levels for name, levels in given.items() if name not in {"minds", MODEL}}
     base = plan(experiment, scale, minds=for_all, runs=runs, seed=seed)
-    factors, left_out = _factors(base, given)
-    if several:
-        factors.append(Factor(MODEL, "minds", tuple(minds)))
+    factors = _factors(base, given)
+    if not isinstance(minds, Mapping) and len(minds) > 1:
+        factors.append(Factor("minds", tuple(minds)))
     if not factors:
-        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ParameterError(
-            f"Nothing in {experiment.name} can be varied ({why}). Give levels of a parameter with "
-            "--factor NAME=A,B, or several --minds."
+            f"{experiment.name} has no other wording: give levels of a parameter with --factor "
+            "NAME=A,B, or several --minds."
         )
     unchanged = (0,) * len(factors)
     cells = [unchanged] + [
@@ -234,113 +208,36 @@ def plan_audit(
             groups.append(group.model_copy(update=there))
     whole = experiment.model_copy(update={"conditions": tuple(conditions), "groups": tuple(groups)})
     planned = plan(whole, scale, minds=who, runs=runs, seed=seed)
-    return Audit(experiment, factors, cells, planned, left_out)
+    return Audit(experiment, factors, cells, planned)
 
 
-def _factors(
-    base: Plan, given: Mapping[str, Sequence[Any] | None] | None
-) -> tuple[list[Factor], dict[str, str]]:
-    """The factors that are varied, and why others are not."""
-    varied = {name for condition in base.experiment.conditions for name in condition.set}
-    if given is not None:
-        return [_given(base, name, levels, varied) for name, levels in given.items()], {}
-    factors, left_out = [], {}
-    for name, parameter in KNOWN.items():
-        levels = _levels(base, name)
-        if parameter in varied:
-            left_out[name] = "the conditions of the experiment differ in it"
-            continue
-        try:
-            silent = _silent_levels(base, parameter, levels)
-        except PromptError:
-            if name != "persona":
-                raise
-            left_out[name] = "its personas have no text in the other formats"
-            continue
-        kept = tuple(level for level in levels if level not in silent)
-        if len(kept) > 1:
-            factors.append(Factor(name, parameter, kept))
-        else:
-            left_out[name] = "it changes no prompt of this experiment"
-    return factors, left_out
-
-
-def _levels(base: Plan, name: str) -> tuple[Any, ...]:
-    """The levels of a factor of `KNOWN`: that of the experiment, then the others.
-
-    The answer format has two levels: plain text, labelled or as published, and JSON.
-    """
-    default = parameters_of(base.model)[KNOWN[name]].default
-    first = base.cells[0].parameters.get(KNOWN[name], default)
-    levels = LEVELS.get(name)
-    if name == "format":
-        first = first or DEFAULT_FORMAT
-        levels = (DEFAULT_FORMAT,) if first == "json" else ("json",)
-    elif levels is None:
-        variants = PromptBook(base.model.prompt_file).variants
-        levels = ["default", *(variant for variant in variants if variant.startswith(SAME_CONTENT))]
-    return (first, *(level for level in levels if level != first))
-
-
-def _given(base: Plan, name: str, levels: Sequence[Any] | None, varied: set[str]) -> Factor:
+def _factors(base: Plan, given: Mapping[str, Sequence[Any]] | None) -> list[Factor]:
+    """The factors that are varied, without the minds."""
     experiment, known = base.experiment, parameters_of(base.model)
-    parameter = KNOWN.get(name, name)
-    if parameter not in known:
-        raise UnknownName("factor", name, [*KNOWN, *known])
-    if parameter in varied:
-        raise ParameterError(
-            f"--factor {name}: the conditions of {experiment.name} differ in {parameter}, so that "
-            "it cannot also be varied."
-        )
-    if levels is None:
-        if name not in KNOWN:
-            raise ParameterError(f"--factor {name} needs its levels: --factor {name}=A,B.")
-        levels = _levels(base, name)
-    if len({str(level) for level in levels}) < max(2, len(levels)):
-        raise ParameterError(
-            f"--factor {name} needs at least two levels, all different (got "
-            f"{', '.join(map(str, levels))})."
-        )
-    if parameter in KNOWN.values() and (silent := _silent_levels(base, parameter, levels)):
-        raise ParameterError(
-            f"--factor {name}: {silent[0]!r} changes no prompt of {experiment.name} from "
-            f"{levels[0]!r}; leave it out."
-        )
-    return Factor(name, parameter, tuple(levels))
-
-
-class _Reader(StubMind):
-    """A mind that keeps its questions, and decides as the classical minds do."""
-
-    def __init__(self) -> None:
-        super().__init__("llm:reader", None)
-        self.read: list[str] = []
-
-    async def answer(self, ask: Ask) -> object:
-        self.read.append(ask.digest())
-        return await super().answer(ask)
-
-
-def _silent_levels(base: Plan, parameter: str, levels: Sequence[Any]) -> list[Any]:
-    """The levels whose prompts are those of the first level in every condition."""
-
-    def prompts(level: Any) -> list[list[str]]:
-        firsts = {cell.condition: cell for cell in reversed(base.cells) if not cell.fork_of}
-        asked = []
-        for condition, cell in firsts.items():
-            reader = _Reader()
-            parameters = with_pending_run(base, cell, Connection(), minds="classical")
-            parameters |= {parameter: level, "minds": reader}
-            model = base.model_of(condition)(**parameters, rng=cell.seed, recording=False)
-            reader.play_in(model)
-            for _ in range(ROUNDS_READ):
-                model.step()
-            model.close()
-            asked.append(reader.read)
-        return asked
-
-    first = prompts(levels[0])
-    return [level for level in levels[1:] if prompts(level) == first]
+    varied = {name for condition in experiment.conditions for name in condition.set}
+    if given is None:
+        first = base.cells[0].parameters.get("variant", "default")
+        variants = PromptBook(base.model.prompt_file).variants
+        same = (v for v in variants if v == "default" or v.startswith(SAME_CONTENT))
+        wordings = tuple(dict.fromkeys([first, *same]))
+        return [Factor(WORDING, wordings)] if len(wordings) > 1 and "variant" not in varied else []
+    factors = [Factor(name, tuple(levels)) for name, levels in given.items()]
+    for factor in factors:
+        if factor.name == "minds":
+            raise ParameterError("To vary the minds, give --minds SPEC several times.")
+        if factor.parameter not in known:
+            raise UnknownName("factor", factor.name, [WORDING, *known])
+        if factor.parameter in varied:
+            raise ParameterError(
+                f"--factor {factor.name}: the conditions of {experiment.name} differ in "
+                f"{factor.parameter}, so that it cannot also be varied."
+            )
+        if len(set(factor.labels)) < max(2, len(factor.levels)):
+            raise ParameterError(
+                f"--factor {factor.name} needs at least two levels, all different (got "
+                f"{', '.join(factor.labels)})."
+            )
+    return factors
 
 
 # The verdicts.
@@ -507,11 +404,10 @@ def report_of(audit: Audit, outcome: Outcome) -> Report:
             "seeds_per_cell": audit.plan.runs, "runs": len(outcome.runs),
             "earlier_runs": len(runs) - len(outcome.runs), "first_seed": audit.plan.seeds[0],
             "factors": {factor.name: factor.labels for factor in audit.factors},
-            "left_out": dict(audit.left_out), "asks": int(runs["asks"].sum()), "invalid": invalid,
+            "asks": int(runs["asks"].sum()), "invalid": invalid,
             "paid_usd": float(runs["paid_usd"].sum(skipna=False)), "recording": str(outcome.path),
         },
-        [audit.design, NOTE.format(alpha=f"{100 * experiment.alpha:g} %"),
-         *(f"Not varied: {name}, since {why}." for name, why in audit.left_out.items())],
+        [audit.design, NOTE.format(alpha=f"{100 * experiment.alpha:g} %")],
         outcome.replays,
     )  # fmt: skip
 

@@ -38,7 +38,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "sweep": ("sweep", "kbc", *SMALL_CONTEST, "--runs", "2"),
     "tournament": ("tournament", "kbc", "classical", *SMALL_CONTEST, "--runs", "2"),
     "reproduce": ("reproduce", "small.toml", "--runs", "1"),
-    "audit": ("audit", "small.toml", "--runs", "1", "--factor", "wording"),
+    "audit": ("audit", "small.toml", "--runs", "1"),
     "probe": ("probe", "--games", "20"),
     "judge": ("judge", "said.sqlite"),
     **dict.fromkeys(SCRIPTS, ()),

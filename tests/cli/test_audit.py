@@ -15,7 +15,7 @@ from tests.studies.audited import EXPERIMENT, percent_of_100
 
 from .support import Sabm, one_line
 
-FACTORS = ["--factor", "wording=default,reworded_3", "--factor", "format"]
+FACTORS = ["--factor", "wording=default,reworded_3", "--factor", "answer_format=labelled,json"]
 
 
 @pytest.fixture
@@ -44,8 +44,11 @@ def test_classical_minds_are_said_to_read_nothing(sabm: Sabm, planted: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--factor", "=a"], "--factor takes NAME or NAME=A,B,…, not '=a'."),
-        (["--factor", "format", "--factor", "format"], "--factor format is given twice."),
+        (["--factor", "=a"], "--factor takes NAME=A,B,…, not '=a'."),
+        (["--factor", "wording"], "--factor takes NAME=A,B,…, not 'wording'."),
+        (["--factor", "wording=default,no_such"], "no_such"),
+        (["--factor", "minds=a,b"], "To vary the minds, give --minds SPEC several times."),
+        (["--factor", "n_rounds=1,2", "--factor", "n_rounds=1,3"], "n_rounds is given twice."),
         (["--minds", "nobody"], "nobody"),
     ],
 )
@@ -66,19 +69,6 @@ def test_the_estimate_has_a_line_a_condition_and_runs_nothing(sabm: Sabm, plante
     lines = [line for line in done.out.splitlines() if line.startswith("cooperative")]
     assert [line.count("llm:gpt-4o-mini") for line in lines] == [1, 1, 0]
     assert not out.exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["model", "minds"])
-def test_the_model_alone_is_varied(sabm: Sabm, planted: Path, name: str) -> None:
-    minds = ["--minds", "fixed:30", "--minds", "classical"]
-    out = planted.parent / "out"
-    done = sabm("audit", planted, "--factor", name, *minds, "--runs", 2, "--out", out)
-    assert done.status == 0, done.err
-    assert "Cells: 2;" in done.out
-
-    refused = sabm("audit", planted, "--factor", name, "--out", out)
-    assert one_line(refused) == "To vary the minds, give --minds SPEC several times."
 
 
 @pytest.mark.slow

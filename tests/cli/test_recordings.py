@@ -219,7 +219,7 @@ def test_commands_that_go_on_report_what_was_lost(command: str, sabm: Sabm, tmp_
         "sweep": ["sweep", "kbc", *given],
         "tournament": ["tournament", "kbc", "classical", "--set", "n_players=4", "--rounds", 1],
         "reproduce": ["reproduce", tmp_path / "small.toml", "--runs", 1],
-        "audit": ["audit", tmp_path / "small.toml", "--runs", 1, "--factor", "wording"],
+        "audit": ["audit", tmp_path / "small.toml", "--runs", 1],
         "probe": ["probe", "--games", 20],
         "judge": ["judge", said],
     }

@@ -26,8 +26,9 @@ COMMANDS = {
     ),
     "reproduce": (["reproduce", "small.toml", "--minds", MIND, "--out", "."], "small"),
     "audit": (
-        ["audit", "planted.toml", "--factor", "wording=default,reworded_3", "--factor", "format",
-         "--runs", "2", "--minds", MIND, "--out", "out"], "out",
+        ["audit", "planted.toml", "--factor", "wording=default,reworded_3",
+         "--factor", "answer_format=labelled,json", "--runs", "2", "--minds", MIND,
+         "--out", "out"], "out",
     ),
     "tournament": (
         ["tournament", "kbc", MIND, "fixed:30", "--set", "n_rounds=2", "--set", "n_players=2",

@@ -19,7 +19,11 @@ from tests.studies.experiments.test_earlier_runs import CLAIM, GAMES, games
 
 from .audited import EXPERIMENT, Reader, experiment
 
-GIVEN = {"wording": ["default", "reworded_1", "reworded_2", "reworded_3"], "format": None}
+FORMATS = {"answer_format": ["labelled", "json"]}
+GIVEN = {
+    "wording": ["default", "reworded_1", "reworded_2", "reworded_3"],
+    **FORMATS,
+}
 CELLS, LAST = 5, 3
 """The experiment as it is, three other wordings, and another format; the last wording."""
 ABOVE = [(1, 0.0)]
@@ -28,42 +32,26 @@ ABOVE = [(1, 0.0)]
 # The plan.
 
 
-def test_by_itself_it_varies_what_changes_a_prompt() -> None:
+def test_by_itself_it_varies_the_wording() -> None:
     found = plan_audit(experiment("n_rounds = 2"), runs=2)
 
     assert {factor.name: factor.labels for factor in found.factors} == {
         "wording": ["default", "reworded_1", "reworded_2", "reworded_3"],
-        "format": ["labelled", "json"],
-        "speakers": ["spoken", "reversed"],
     }
-    assert found.left_out.keys() == {"options", "persona"}
-    assert "changes no prompt" in found.left_out["persona"]
     assert len(found.plan.cells) == 4 * len(found.levels)
     first = found.plan.cells[0]
     assert (first.condition, first.seed) == ("baseline", 1)
-    assert (first.parameters["variant"], first.parameters["answer_format"]) == (
-        "default", "labelled",
-    )  # fmt: skip
+    assert first.parameters["variant"] == "default"
 
 
-def test_a_factor_that_the_conditions_differ_in_is_left_out() -> None:
-    own = EXPERIMENT.replace('condition = "cooperative" }', 'variant = "reworded_1" }')
-    found = plan_audit(experiment_of("own", own), runs=1)
-    assert found.left_out["wording"] == "the conditions of the experiment differ in it"
-
-
-def test_the_prompts_that_are_compared_are_those_of_a_game_that_goes_on() -> None:
-    talk = plan_audit(load_experiment("govsim-newcomer-fishery"), runs=1)
-    assert [factor.name for factor in talk.factors] == [
-        "wording", "format", "options", "speakers", "persona",
-    ]  # fmt: skip
-
-
-def test_personas_of_a_file_of_ones_own_have_no_other_format_by_themselves(tmp_path) -> None:
-    (tmp_path / "own.toml").write_text('[personas]\nhasty = "You are in a hurry."\n', "utf-8")
-    own = experiment('personas = "hasty"', f'prompts = "{tmp_path / "own.toml"}"')
-    found = plan_audit(own, runs=1)
-    assert found.left_out["persona"] == "its personas have no text in the other formats"
+def test_conditions_that_differ_in_the_wording_leave_the_minds() -> None:
+    own = experiment_of(
+        "own", EXPERIMENT.replace('condition = "cooperative" }', 'variant = "reworded_1" }')
+    )
+    found = plan_audit(own, minds=["fixed:3", "fixed:4"], runs=1)
+    assert [factor.name for factor in found.factors] == ["minds"]
+    with pytest.raises(UsageError, match="has no other wording"):
+        plan_audit(own, runs=1)
 
 
 def test_each_cell_but_the_first_changes_one_factor() -> None:
@@ -72,11 +60,11 @@ def test_each_cell_but_the_first_changes_one_factor() -> None:
 
     assert found.levels == [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
     assert found.changes[1:] == [
-        "wording = reworded_1", "temperature = 1.0", "model = fixed:4",
+        "wording = reworded_1", "temperature = 1.0", "minds = fixed:4",
     ]  # fmt: skip
     cells = {cell.condition: cell.parameters for cell in found.plan.cells}
     assert cells["baseline (wording = reworded_1)"]["variant"] == "reworded_1"
-    assert cells["cooperative (model = fixed:4)"]["minds"] == "fixed:4"
+    assert cells["cooperative (minds = fixed:4)"]["minds"] == "fixed:4"
     (claim,) = found.experiment.claims
     assert found.claim(claim, found.changes[1]).places == [
         ("high", "cooperative (wording = reworded_1)"), ("high", "baseline (wording = reworded_1)"),
@@ -84,22 +72,19 @@ def test_each_cell_but_the_first_changes_one_factor() -> None:
 
 
 def test_a_fork_continues_the_run_of_its_cell() -> None:
-    found = plan_audit(load_experiment("bertrand-figure-6c"), runs=1, given={"format": None})
+    found = plan_audit(load_experiment("bertrand-figure-6c"), runs=1, given=FORMATS)
     forks = [cell for cell in found.plan.cells if cell.fork_of]
-    assert {cell.fork_of.partition(" (")[2] for cell in forks} == {"", "format = json)"}
+    assert {cell.fork_of.partition(" (")[2] for cell in forks} == {"", "answer_format = json)"}
     assert all("answer_format" not in cell.changes for cell in forks)
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"given": {"wordng": None}}, "Did you mean 'wording'"),
+        ({"given": {"wordng": ["a", "b"]}}, "Did you mean 'wording'"),
         ({"given": {"wording": ["default"]}}, "needs at least two levels"),
-        ({"given": {"temperature": None}}, "--factor temperature=A,B"),
         ({"given": {"minds": ["a", "b"]}}, "give --minds SPEC several times"),
         ({"given": {"condition": ["baseline", "cooperative"]}}, "differ in condition"),
-        ({"given": {"wording": ["default", "no_such"]}}, "no_such"),
-        ({"given": {"options": None}}, "changes no prompt"),
     ],
 )
 def test_what_cannot_be_planned_is_one_line(given, says) -> None:
@@ -244,10 +229,10 @@ def test_the_same_call_again_runs_nothing_and_one_with_more_runs_the_rest(audite
 
 
 def test_the_recording_of_something_else_is_refused(tmp_path) -> None:
-    audit = plan_audit(experiment(), minds=["fixed:3"], given={"format": None}, runs=1)
+    audit = plan_audit(experiment(), minds=["fixed:3"], given=FORMATS, runs=1)
     run(audit.plan, tmp_path)
 
-    other = plan_audit(experiment(), given={"format": None}, runs=1, seed=9)
+    other = plan_audit(experiment(), given=FORMATS, runs=1, seed=9)
     with pytest.raises(RecordingError, match="Choose another folder"):
         run(other.plan, tmp_path)
 
