@@ -7,8 +7,8 @@ is one small game.
 Games
     A fifth are a guessing game as published (two thirds of the average, 0 to 100), a tenth a
     dilemma as published. The others are changed, in turn: ``p`` (another factor); ``range``
-    (another range); ``language`` (German, French, Spanish or Chinese, with another factor and
-    range); ``payoffs`` (a dilemma with drawn payoffs, each name standing for the other option).
+    (another range); ``payoffs`` (a dilemma with drawn payoffs, each name standing for the other
+    option).
 
 Scores
     Two answers to a changed game are known. The *right* one takes as many steps of reasoning as the
@@ -72,8 +72,7 @@ GAMES = 30
 FEWEST = 20
 PUBLISHED, P = "published", Fraction(2, 3)
 LOW, HIGH, MIDDLE = 0, 100, 50.0
-CHANGES = ("p", "range", "language", "payoffs")
-LANGUAGES = ("de", "fr", "es", "zh")
+CHANGES = ("p", "range", "payoffs")
 FACTORS = (Fraction(4, 3), Fraction(1, 3), Fraction(3, 2), Fraction(1, 4), Fraction(5, 4))
 RANGES = ((0, 1000), (200, 600), (0, 20), (50, 250))
 LEAST = 0.1
@@ -116,21 +115,16 @@ class ProbeQuestion:
 
     kind: str
     game: str = "guess"
-    language: str = "en"
     p: str = str(P)
     low: int = LOW
     high: int = HIGH
-    n_others: int = 23
-    people: str = "people"
-    prize: int = 100
-    currency: str = "dollars"
     options: tuple[str, ...] = ()
     payoffs: Payoffs = ()
 
     @property
     def entry(self) -> str:
         """The prompt entry of the question."""
-        return f"play_guess_{self.language}" if self.game == "guess" else "play_table"
+        return f"play_{self.game}"
 
     @property
     def spec(self) -> AnswerSpec:
@@ -150,30 +144,20 @@ class ProbeQuestion:
 
 def situations(n: int, book: PromptBook, rng: np.random.Generator) -> list[ProbeQuestion]:
     """The games of a probe."""
-
-    def words(entry: str) -> list[str]:
-        return book.render(entry, {}).split(", ")
-
     guess = ProbeQuestion(PUBLISHED)
     table = ProbeQuestion(
-        PUBLISHED, game="table", currency="points", options=tuple(words("names")),
+        PUBLISHED, game="table", options=tuple(book.render("names", {}).split(", ")),
         payoffs=(((3, 3), (0, 5)), ((5, 0), (1, 1))),
     )  # fmt: skip
     games = [guess] * round(n / 5) + [table] * round(n / 10)
     for i in range(n - len(games)):
-        kind, turn = CHANGES[i % len(CHANGES)], i // len(CHANGES)
-        p = str(FACTORS[(turn + i) % len(FACTORS)])
-        low, high = RANGES[int(rng.integers(len(RANGES)))]
-        language = LANGUAGES[turn % len(LANGUAGES)]
+        turn, change = divmod(i, len(CHANGES))
+        kind = CHANGES[change]
         if kind == "p":
-            games.append(replace(guess, kind=kind, p=p))
+            games.append(replace(guess, kind=kind, p=str(FACTORS[turn % len(FACTORS)])))
         elif kind == "range":
+            low, high = RANGES[int(rng.integers(len(RANGES)))]
             games.append(replace(guess, kind=kind, low=low, high=high))
-        elif kind == "language":
-            (people,), money = words(f"people_{language}"), words(f"currency_{language}")
-            there: dict[str, Any] = {"people": people, "currency": money[turn % len(money)]}
-            there |= {"language": language, "p": p, "low": low, "high": high}
-            games.append(replace(guess, kind=kind, **there))
         else:
             least, low, high, most = map(int, np.sort(rng.choice(20, 4, replace=False)))
             payoffs = ((low, low), (most, least)), ((least, most), (high, high))
@@ -329,9 +313,9 @@ def analyse(
     for number, (game, answer) in enumerate(pairs, 1):
         score = None if answer is None else score_of(game, answer, guess, option)
         rows.append({
-            "mind": mind, "number": number, "change": game.kind, "game": game.game,
-            "language": game.language, "p": game.p, "low": game.low, "high": game.high,
-            "options": " ".join(game.options), "answer": answer, **asdict(score or GameScore()),
+            "mind": mind, "number": number, "change": game.kind, "game": game.game, "p": game.p,
+            "low": game.low, "high": game.high, "options": " ".join(game.options),
+            "answer": answer, **asdict(score or GameScore()),
         })  # fmt: skip
     scored = [row for row in rows if not math.isnan(row["right"])]
     counting = [row for row in scored if row["differ"]]

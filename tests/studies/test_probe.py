@@ -58,16 +58,15 @@ def test_much_noise_makes_verdicts_rarer_but_not_wrong(monkeypatch: pytest.Monke
     assert reciting["solves"] == 0
 
 
-def test_the_games_are_changed_as_they_say_and_the_same_facts_stand_in_each_language() -> None:
+def test_the_games_are_changed_as_they_say_and_all_facts_are_in_the_prompt() -> None:
     found = situations(40, BOOK, np.random.default_rng(1))
     assert len(found) == 40
     assert Counter(each.kind for each in found)["published"] == 12
-    assert {each.language for each in found} == {"en", "de", "fr", "es", "zh"}
     for game in found:
-        rules = BOOK.render("rules", asdict(game))
-        facts = ([game.low, game.high, game.p, game.n_others, game.prize, game.currency]
-                 if game.game == "guess" else [*game.options, *np.ravel(game.payoffs)])  # fmt: skip
-        assert all(str(fact) in rules for fact in facts)
+        text = BOOK.render(game.entry, {**asdict(game), "form": ""})
+        of_table = [*game.options, *np.ravel(game.payoffs)]
+        facts = [game.low, game.high, game.p] if game.game == "guess" else of_table
+        assert all(str(fact) in text for fact in facts)
         if game.kind == "payoffs":  # "cooperate" now has what "defect" stands for
             ((both, _), (most, _)), ((least, _), (neither, _)) = game.payoffs
             assert least < both < neither < most
@@ -150,7 +149,7 @@ def test_a_finding_is_reported_and_numbers_are_checked(tmp_path: Path) -> None:
     (found,) = probe(["classical:memorizer"], path)
     minds, changes, questions = report_of([found]).tables
     assert minds.frame["verdict"].tolist() == ["memorized"]
-    assert set(changes.frame["change"]) == {"p", "range", "language", "payoffs"}
+    assert set(changes.frame["change"]) == {"p", "range", "payoffs"}
     assert len(questions.frame) == 30
     with pytest.raises(ParameterError, match="games must be"):
         probe(["classical"], path, games=3)
