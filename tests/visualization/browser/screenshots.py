@@ -1,7 +1,6 @@
 """Pictures of the viewer for the README and the documentation: `make screenshots`.
 
-The runs have classical minds and fixed seeds, so that the pictures come out alike every time, but
-for that of the language model on this machine.
+The runs have classical minds and fixed seeds, so that the pictures come out alike every time.
 """
 
 import io
@@ -13,7 +12,6 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from sabm_mesa.models import registry
 from tests.visualization.browser.conftest import (
     FLAGS,
     NETWORK,
@@ -56,13 +54,10 @@ def main(folder: Path = FOLDER) -> None:
         server, network = Server(folders[0]), Server(folders[1], NETWORK)
         browser = driver.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         try:
-            for scheme in ("light", "dark"):
-                _keep(_home(browser, server, scheme), folder / f"home-{scheme}.png")
-                for name in SCENARIOS:
-                    page = _scenario(browser, server, name, scheme, DESKTOP)
-                    _keep(page, folder / f"{name}-{scheme}.png")
+            for name, scheme in [*((name, "light") for name in SCENARIOS), ("evacuation", "dark")]:
+                page = _scenario(browser, server, name, scheme)
+                _keep(page, folder / f"{name}-{scheme}.png")
             _class(browser, network, folder)
-            _keep(_local(browser, server), folder / "local-light.png")
         finally:
             browser.close()
             server.close()
@@ -84,16 +79,8 @@ def _open(browser: Browser, server: Server, path: str, scheme: str, size: dict[s
     return page
 
 
-def _home(browser: Browser, server: Server, scheme: str) -> Page:
-    page = _open(browser, server, "/", scheme, {"width": 1440, "height": 640})
-    expect(page.locator("article img")).to_have_count(len(registry.SCENARIOS), timeout=WAIT_MS)
-    return page
-
-
-def _scenario(
-    browser: Browser, server: Server, name: str, scheme: str, size: dict[str, int]
-) -> Page:
-    page = _open(browser, server, f"/scenario/{name}", scheme, size)
+def _scenario(browser: Browser, server: Server, name: str, scheme: str) -> Page:
+    page = _open(browser, server, f"/scenario/{name}", scheme, DESKTOP)
     for label, text in SCENARIOS[name].items():
         field = page.get_by_label(label, exact=True)
         field.fill(text)
@@ -112,22 +99,6 @@ def _scenario(
     expect(latest).to_have_text(re.compile(r"\d" if name != "evacuation" else f"^{STEPS}$"))
     expect(page.locator(".sabm-canvas canvas").first).to_be_visible()
     page.wait_for_timeout(2500)  # until speech is over and nothing glides
-    return page
-
-
-def _local(browser: Browser, server: Server) -> Page:
-    """The small model on this machine plays two rounds; its weights must be there."""
-    page = _open(browser, server, "/scenario/kbc", "light", DESKTOP)
-    page.get_by_role("button", name="Language model", exact=True).click()
-    given = {"Number of players": "4", "Number of rounds": "2", "Seed": "4"}
-    for label, text in given.items():
-        page.get_by_label(label, exact=True).fill(text)
-        page.get_by_label(label, exact=True).press("Enter")
-    page.get_by_role("button", name="Play", exact=True).click()
-    progress = page.locator(".sabm-progress")
-    expect(progress).to_contain_text("The run has ended", timeout=10 * WAIT_MS)
-    expect(page.locator(".sabm-charts")).to_have_attribute("data-round", "1")
-    page.wait_for_timeout(2500)
     return page
 
 
