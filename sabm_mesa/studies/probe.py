@@ -29,9 +29,9 @@ Verdicts
     *undetermined*, and the finding says why.
 
 Unreadable answers
-    A question without a usable answer does not count. If half of the games or more lack one, there
-    is no verdict: games are not left out at random (a mind that always says 7 has an answer only
-    where 7 is in the range).
+    A question without a usable answer does not count. If a third of the games or more lack one,
+    there is no verdict: games are not left out at random (a mind that always says 7 has an answer
+    only where 7 is in the range).
 
 Source
     Nagel 1995, American Economic Review 85(5), 1313-1326 (the guessing game and its steps). The
@@ -332,7 +332,7 @@ def analyse(
     }
     usable = sum(answer is not None for answer in answers)
     verdict, why = UNDETERMINED, f"only {usable} of {len(asked)} games got a usable answer"
-    if 2 * usable > len(asked):
+    if 3 * usable > 2 * len(asked):
         verdict, why = _verdict(tests, stepless=math.isnan(steps_of(guess)))
     return ProbeFinding(mind, verdict, why, tests, len(counting), rows)
 
