@@ -75,6 +75,8 @@ def test_one_browser_hosts_classes_that_are_over_played_and_open() -> None:
     assert all(game.join(30) for session in sessions[:2] for game in session.games)
     shown = state_of("teacher", "")
     first = state_of("teacher", sessions[0].code)["now"]
+    sessions[0].games[1].problem = "The run was stopped."
+    stopped = state_of("teacher", sessions[0].code)["now"]
     for game in GAMES.of("teacher"):
         GAMES.close(game)
     assert shown["now"]["code"] == sessions[-1].code, "the newest is on the screen"
@@ -82,6 +84,8 @@ def test_one_browser_hosts_classes_that_are_over_played_and_open() -> None:
     assert states == ["open", "playing", "playing", "over", "over"]
     assert (first["code"], first["status"]) == (sessions[0].code, "over")
     assert len(first["table"]["rows"]) == 2
+    assert first["problems"] == ["The game is over."]
+    assert stopped["problems"] == ["The run was stopped."]
 
 
 def test_a_host_reads_that_a_language_model_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,22 +122,24 @@ def test_after_the_machine_the_wall_shows_what_it_thought(tmp_path) -> None:
     given = {"n_players": 2, "n_rounds": 1, "rng": 1, "recording": tmp_path / "game.sqlite"}
     session = open_session(
         "host", RepeatedBeautyContest, given, f"py:{mind}", 1, time_limit_s=300, public=True,
-        voting=True, machines=1,
+        voting=True, machines=1, groups=2,
     )  # fmt: skip
-    (game,) = session.games
     session.join(ANN)
+    session.join(BEN)
     session.start()
-    (seat,) = game.seats.values()
-    while seat.question is None:
-        seat.wait(seat.version)
-    assert seat.answer(ANN, 0, "20") == ""
-    game.join()
+    for (game, seat), holder in zip(session.seats, (ANN, BEN), strict=True):
+        while seat.question is None:
+            seat.wait(seat.version)
+        assert seat.answer(holder, 0, "20") == ""
+        game.join()
 
     thought = slides(session)[2]
     assert thought.title == "What the machine thought in private"
-    (machine,) = game.machines()
-    assert f"Player {machine}, round 1: “People start at 33.”" in str(thought.drawing)
-    GAMES.close(game)
+    for group, game in enumerate(session.games, 1):
+        (machine,) = game.machines()
+        words = f"Player {machine}, Group {group}, round 1: “People start at 33.”"
+        assert words in str(thought.drawing)
+        GAMES.close(game)
 
 
 def test_machines_sit_at_seats_that_nobody_can_guess() -> None:

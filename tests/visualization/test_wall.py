@@ -260,6 +260,16 @@ def test_a_wall_is_for_hosts_and_for_its_read_only_link(
     assert all(seat.token not in str(state) for _, seat in session.seats)
 
 
+def test_a_wall_says_that_a_language_model_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = _class(1)
+    monkeypatch.setattr(ClassSession, "status", "playing")
+    words = "Round 1: 0 of 0 people ready"
+    assert board.state_of(session)["words"] == words
+    monkeypatch.setattr(Game, "plays_language_model", True)
+    lines = board.state_of(session)["words"].split("\n")
+    assert lines == [words, "A language model plays too, and takes its time."]
+
+
 def test_a_picture_of_the_wall_says_which_group_it_shows() -> None:
     for groups, title in ((1, "Picks of the players"), (2, "Group 2. Picks of the players")):
         session = _class(groups)

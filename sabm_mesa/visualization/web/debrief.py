@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 import unicodedata
 import zipfile
 from collections import Counter
@@ -218,10 +219,8 @@ def _bars(games: Sequence[Game], *, revealed: bool) -> Drawing:
         machines, counted = game.machines() if revealed else [], Counter(game.votes.values())
         if len(games) > 1:
             n = sum(counted[agent] for agent in machines) if revealed else len(game.votes)
-            name = _group(place)
-            if len(machines) == 1:
-                machine = name_of(game.model, machines[0])
-                name = Phrase("slides.of_group", name=machine, group=name)
+            one = len(machines) == 1
+            name = _in_group(games, place, machines[0]) if one else _group(place)
             bars.append((name, n, n / people, revealed))
             continue
         voted = [agent for agent, _ in counted.most_common()]
@@ -245,7 +244,7 @@ def _bars(games: Sequence[Game], *, revealed: bool) -> Drawing:
 def _thoughts(games: Sequence[Game]) -> list[Phrase]:
     """The private reasoning of machines, from their recording."""
     lines = []
-    for game in games:
+    for place, game in enumerate(games, 1):
         path, machines = game.model.recording_path, game.machines()
         if path is None or not machines:
             continue
@@ -257,7 +256,7 @@ def _thoughts(games: Sequence[Game]) -> list[Phrase]:
         ]
         lines += [
             Phrase(
-                "slides.thought_in", name=name_of(game.model, int(agent)),
+                "slides.thought_in", name=_in_group(games, place, int(agent)),
                 round=round_of(game.model, int(round_)),
                 words=words if len(words) <= LONGEST_THOUGHT else f"{words[:LONGEST_THOUGHT]} …",
             )
@@ -270,6 +269,12 @@ def _thoughts(games: Sequence[Game]) -> list[Phrase]:
 
 def _group(place: int) -> str:
     return Phrase("slides.group", number=place)
+
+
+def _in_group(games: Sequence[Game], place: int, agent: int) -> str:
+    """The name of an agent, with its group where there are several."""
+    name = name_of(games[place - 1].model, agent)
+    return name if len(games) == 1 else Phrase("slides.of_group", name=name, group=_group(place))
 
 
 def _list(lines: Sequence[str]) -> Drawing:
@@ -615,10 +620,8 @@ def _ranking(games: Sequence[Game]) -> Slide:
             table["agent"], table["score"], table["reached"], strict=True
         ):
             if any(seat.agent == agent for seat in game.seats.values()):
-                name = name_of(game.model, int(agent))
-                in_group = Phrase("slides.of_group", name=name, group=_group(place))
                 value = float(own) if reached else _never(game)
-                rows.append((float(own), in_group if len(games) > 1 else name, value))
+                rows.append((float(own), _in_group(games, place, int(agent)), value))
     rows.sort(key=lambda row: row[0], reverse=not score.lower_is_better)
     first = [name for own, name, _ in rows if own == rows[0][0]]
     words = Phrase("slides.nobody_ranked")
@@ -885,29 +888,29 @@ def _svg(
     The legend is below, or beside a picture that is alone on its slide.
     """
     legend = []
-    x, top, room = (WIDTH + 8, TOP + 10, BESIDE - 34) if alone else (8, HEIGHT + 14, WIDTH - 34)
-    for place, (name, filled, colour) in enumerate(names):
-        y = top + 20 * place
+    x, y, room = (WIDTH + 8, TOP + 10, BESIDE - 34) if alone else (8, HEIGHT + 14, WIDTH - 34)
+    for name, filled, colour in names:
         legend.append(
             f'<rect x="{x}" y="{y - 10}" width="18" height="{10 if filled else 4}" '
             f'fill="{colour}"{FAINT if filled else ""}/>'
-            f'<text x="{x + 26}" y="{y}"{_fit(name, room)}>{escape(name)}</text>'
         )
-    width, height = WIDTH, HEIGHT + 20 * len(names) + 4
+        for line in _wrapped(name, room):
+            legend.append(f'<text x="{x + 26}" y="{y}">{escape(line)}</text>')
+            y += LINE
+    width, height = WIDTH, y - 8
     if alone:
         width, height = WIDTH + BESIDE * bool(names), HEIGHT
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {-above} {width} {height + above}" '
-        f'role="img" aria-label="{escape(title, quote=True)}" font-size="14" '
+        f'role="img" aria-label="{escape(title, quote=True)}" font-size="16" '
         f'font-family="sans-serif" fill="currentColor">{"".join(parts)}{"".join(legend)}</svg>'
     )
 
 
-def _fit(name: str, room: int) -> str:
-    """The attribute that makes a long name fit."""
-    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in name)
-    small = 7 * (len(name) + wide) > room
-    return f' textLength="{room}" lengthAdjust="spacingAndGlyphs"' if small else ""
+def _wrapped(name: str, room: int) -> list[str]:
+    """The lines of a name in the legend."""
+    wide = any(unicodedata.east_asian_width(sign) in "WF" for sign in name)
+    return textwrap.wrap(name, room // (16 if wide else 8))
 
 
 def _x(value: float, low: float, high: float) -> float:

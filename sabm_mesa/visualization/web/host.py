@@ -277,7 +277,7 @@ def _of_class(session: ClassSession) -> dict[str, Any]:
     chosen = min(wall.wall_of(session).group, len(games) - 1)
     game = games[chosen]
     paths = [path for path in dict.fromkeys(g.model.recording_path for g in games) if path]
-    problems = dict.fromkeys(g.problem or "The game is over." for g in games if over)
+    problems = dict.fromkeys(g.problem for g in games if over and g.problem)
     columns, rows = in_words(game.model, game.model_data())
     said = VIEWS[game].said()
     first = counting(game.model)[1]
@@ -290,7 +290,7 @@ def _of_class(session: ClassSession) -> dict[str, Any]:
         "links": [[_in_group(games, g, seat), f"/play/{seat.token}"] for g, seat in session.seats],
         "minds": _minds_and_seed(games[0]),
         "wall": f"/wall/{wall.wall_of(session).token}",
-        "problems": [*problems],
+        "problems": [*problems] or ["The game is over."] * over,
         "recordings": [str(path) for path in paths],
         "table": {"columns": columns, "rows": rows},
         "talk": [

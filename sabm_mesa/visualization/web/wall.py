@@ -22,6 +22,7 @@ from starlette.routing import Route
 
 from sabm_mesa.core.phrases import (
     ENGLISH,
+    Lines,
     Phrase,
     known,
     language_for,
@@ -321,4 +322,7 @@ def _words(session: ClassSession) -> str:
     now = known(f"rounds.{slug(noun)}", f"{noun} {numbers}", n=numbers).capitalize()
     paused = session.games[0].paused
     key = "wall.people_ready_paused" if paused else "wall.people_ready"
-    return Phrase(key, round=now, ready=answered, n=asked)
+    words = Phrase(key, round=now, ready=answered, n=asked)
+    if answered < asked or not any(game.plays_language_model for game in session.games):
+        return words
+    return Lines([words, Phrase("seat.model_plays")])
