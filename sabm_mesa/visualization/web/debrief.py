@@ -896,8 +896,8 @@ def _svg(
         )
         for line in _wrapped(name, room):
             legend.append(f'<text x="{x + 26}" y="{y}">{escape(line)}</text>')
-            y += LINE
-    width, height = WIDTH, y - 8
+            y += 20
+    width, height = WIDTH, y - 10
     if alone:
         width, height = WIDTH + BESIDE * bool(names), HEIGHT
     return (

@@ -118,11 +118,8 @@ def _value(name: str, text: str) -> int | float | bool | str | None:
         low, high = WHOLE[name]
         return int(text) if low <= int(text) <= high else None
     if name == "seconds":
-        try:
-            seconds = float(text)
-        except ValueError:
-            return None
-        return seconds if math.isfinite(seconds) and SECONDS[0] <= seconds <= SECONDS[1] else None
+        seconds, (low, high) = _float_in(text), SECONDS
+        return seconds if seconds is not None and low <= seconds <= high else None
     return None
 
 
