@@ -131,6 +131,17 @@ def test_slides_are_of_people_and_a_mean_between_two_theories_is_near_to_both(
     )
 
 
+def test_slides_call_a_group_by_its_number_in_the_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = _class(3)
+    row = {"run": 0, "round": 0, "agent": 1, "mind": "human", "choice": 20.0, "payoff": 0.0}
+    frame = pd.DataFrame([row])
+    for game in session.games[1:]:
+        monkeypatch.setattr(game, "agent_data", lambda: frame)
+        monkeypatch.setattr(game, "model_data", lambda: pd.DataFrame({"round": [0]}))
+    course = debrief.slides(session)[0]
+    assert re.findall(r"Group \d", str(course.drawing)) == ["Group 2", "Group 3"]
+
+
 def test_who_is_equally_good_shares_the_first_place(monkeypatch: pytest.MonkeyPatch) -> None:
     ranking = debrief.slides(_evacuated(monkeypatch, [0, 0, 1]))[2]
     assert ranking.words == ["Evacuee 1, Evacuee 2 share the first place of 3."]

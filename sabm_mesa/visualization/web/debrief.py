@@ -116,7 +116,7 @@ def debrief_of(game: Game, seat: Seat) -> dict[str, Any] | None:
         A title, and charts with their words; None where nothing is to be compared.
     """
     declared = game.model.class_game.debrief
-    games = game.session.games if game.session is not None else (game,)
+    games = _class_of(game)
     if game.model_data().empty:
         return None
     charts = []
@@ -214,13 +214,13 @@ def _votes(games: Sequence[Game]) -> list[Slide]:
 def _bars(games: Sequence[Game], *, revealed: bool) -> Drawing:
     """The votes for everybody; of several groups how many voted, and then for the machines."""
     bars: list[tuple[Any, int, float, bool]] = []
-    for place, game in enumerate(games, 1):
+    for game in games:
         people = max(1, sum(seat.was_taken for seat in game.seats.values()))
         machines, counted = game.machines() if revealed else [], Counter(game.votes.values())
         if len(games) > 1:
             n = sum(counted[agent] for agent in machines) if revealed else len(game.votes)
             one = len(machines) == 1
-            name = _in_group(games, place, machines[0]) if one else _group(place)
+            name = _in_group(game, machines[0]) if one else _group(game)
             bars.append((name, n, n / people, revealed))
             continue
         voted = [agent for agent, _ in counted.most_common()]
@@ -244,7 +244,7 @@ def _bars(games: Sequence[Game], *, revealed: bool) -> Drawing:
 def _thoughts(games: Sequence[Game]) -> list[Phrase]:
     """The private reasoning of machines, from their recording."""
     lines = []
-    for place, game in enumerate(games, 1):
+    for game in games:
         path, machines = game.model.recording_path, game.machines()
         if path is None or not machines:
             continue
@@ -256,7 +256,7 @@ def _thoughts(games: Sequence[Game]) -> list[Phrase]:
         ]
         lines += [
             Phrase(
-                "slides.thought_in", name=_in_group(games, place, int(agent)),
+                "slides.thought_in", name=_in_group(game, int(agent)),
                 round=round_of(game.model, int(round_)),
                 words=words if len(words) <= LONGEST_THOUGHT else f"{words[:LONGEST_THOUGHT]} …",
             )
@@ -267,14 +267,21 @@ def _thoughts(games: Sequence[Game]) -> list[Phrase]:
     return lines[:MOST_RANKED]
 
 
-def _group(place: int) -> str:
-    return Phrase("slides.group", number=place)
+def _group(game: Game) -> str:
+    """A group by its number in the class."""
+    return Phrase("slides.group", number=1 + _class_of(game).index(game))
 
 
-def _in_group(games: Sequence[Game], place: int, agent: int) -> str:
+def _in_group(game: Game, agent: int) -> str:
     """The name of an agent, with its group where there are several."""
-    name = name_of(games[place - 1].model, agent)
-    return name if len(games) == 1 else Phrase("slides.of_group", name=name, group=_group(place))
+    name = name_of(game.model, agent)
+    if len(_class_of(game)) == 1:
+        return name
+    return Phrase("slides.of_group", name=name, group=_group(game))
+
+
+def _class_of(game: Game) -> Sequence[Game]:
+    return game.session.games if game.session is not None else (game,)
 
 
 def _list(lines: Sequence[str]) -> Drawing:
@@ -465,9 +472,9 @@ def report(session: ClassSession, language: str = ENGLISH) -> str:
     seeds = ", ".join("-".join(map(str, game.model.entropy)) for game in session.games)
     about = Phrase("slides.about", n=len(session.games), seeds=seeds, condition=model.condition)
     tables = [
-        (say(Phrase("slides.group_by_round", group=_group(place))),
+        (say(Phrase("slides.group_by_round", group=_group(game))),
          *say(in_words(game.model, game.model_data())))
-        for place, game in enumerate(session.games, 1)
+        for game in session.games
     ]  # fmt: skip
     shown = [(title, words, Markup(drawing)) for title, words, drawing in say(slides(session))]
     return page(
@@ -482,13 +489,13 @@ def _course(games: Sequence[Game], declared: Debrief | None, chosen: int) -> Sli
     column = declared.column if declared else next(iter(model.columns()))
     label = declared.label if declared else titles_of(model).localized(column)
     frames = {}
-    for place, game in enumerate(games, 1):
+    for game in games:
         name = Phrase("slides.mean") if declared else label
         data = model.decided_rounds(game.agent_data() if declared else game.model_data())
         values = pd.to_numeric(data[column], errors="coerce")
         of_people = values[data["mind"] == HUMAN] if declared else values
         if of_people.notna().any():  # a group without people is no line of the class
-            frames[_group(place) if len(games) > 1 else name] = pd.DataFrame(
+            frames[_group(game) if len(games) > 1 else name] = pd.DataFrame(
                 {"round": data["round"], "value": of_people}
             ).dropna()
     lines = {name: own.groupby("round")["value"].mean() for name, own in frames.items()}
@@ -614,14 +621,14 @@ def _ranking(games: Sequence[Game]) -> Slide:
     score = games[0].model.score
     assert score is not None
     rows: list[tuple[float, str, float | str]] = []
-    for place, game in enumerate(games, 1):
+    for game in games:
         table = _scores(game)
         for agent, own, reached in zip(
             table["agent"], table["score"], table["reached"], strict=True
         ):
             if any(seat.agent == agent for seat in game.seats.values()):
                 value = float(own) if reached else _never(game)
-                rows.append((float(own), _in_group(games, place, int(agent)), value))
+                rows.append((float(own), _in_group(game, int(agent)), value))
     rows.sort(key=lambda row: row[0], reverse=not score.lower_is_better)
     first = [name for own, name, _ in rows if own == rows[0][0]]
     words = Phrase("slides.nobody_ranked")

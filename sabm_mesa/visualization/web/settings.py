@@ -118,8 +118,8 @@ def _value(name: str, text: str) -> int | float | bool | str | None:
         low, high = WHOLE[name]
         return int(text) if low <= int(text) <= high else None
     if name == "seconds":
-        seconds, (low, high) = _float_in(text), SECONDS
-        return seconds if seconds is not None and low <= seconds <= high else None
+        seconds = _float_in(text)
+        return seconds if seconds is not None and SECONDS[0] <= seconds <= SECONDS[1] else None
     return None
 
 
