@@ -5,8 +5,7 @@ A scenario's file ``prompts.toml`` has
 - ``[prompts]``: the entries, which are Jinja templates; the baseline condition;
 - ``[conditions.NAME]`` and ``[variants.NAME]``: entries that replace those of ``[prompts]``;
 - ``[personas]``: the scenario's own personas (general ones are in ``core/personas.toml``), which
-  may show entries of ``[prompts]``;
-- ``[persona_formats.NAME]``: the same personas in another format (`PERSONA_FORMATS`).
+  may show entries of ``[prompts]``.
 
 A template shows the facts of the question, ``persona``, ``memory``, ``form`` (how to answer), and
 other entries, by name: ``{{ reward }}`` is the entry ``reward`` unless there is such a fact. A fact
@@ -42,10 +41,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError, pass_context
@@ -55,17 +52,12 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from sabm_mesa.core.answers import AnswerSpec, Format, InvalidAnswer, OptionOrder
 from sabm_mesa.core.facts import Facts
-from sabm_mesa.core.messages import Message, is_said
+from sabm_mesa.core.messages import is_said
 from sabm_mesa.core.toml_io import read_toml
 from sabm_mesa.errors import PromptError, UnknownName, about, one_line
 
 NO_PERSONA = "none"
-SpeakerOrder = Literal["spoken", "reversed"]
-"""Orders in which the speakers of a round are quoted."""
-PersonaFormat = Literal["second_person", "first_person", "list"]
-PERSONA_FORMATS: tuple[PersonaFormat, ...] = ("second_person", "first_person", "list")
-"""Formats of personas: sentences to the agent, its own sentences, a list of its traits."""
-_TABLES = ("prompts", "conditions", "variants", "personas", "persona_formats", "answers")
+_TABLES = ("prompts", "conditions", "variants", "personas", "answers")
 _BLANK_LINES = re.compile(r"[ \t]*\n(?:[ \t]*\n)+")
 ROLES = (
     "system", "assistant", "user", "human", "developer", "tool", "function", "instruction",
@@ -117,11 +109,10 @@ class PromptBook:
         condition: its entries replace those of ``[prompts]``, and those of the variant.
         variant: the wording; its entries replace those of ``[prompts]``.
         overrides: a user's prompt file, or None.
-        persona_format, option_order, speaker_order: as of `SmartModel`.
+        option_order: as of `SmartModel`.
 
     Attributes:
         entries: entry → template.
-        all_personas: the names of the personas in any format.
         conditions, variants: their names.
         rendered: the questions of the run so far.
 
@@ -136,36 +127,22 @@ class PromptBook:
         condition: str = "baseline",
         variant: str = "default",
         overrides: str | Path | None = None,
-        *,
-        persona_format: PersonaFormat = "second_person",
         option_order: OptionOrder = "given",
-        speaker_order: SpeakerOrder = "spoken",
     ) -> None:
-        self.persona_format, self.option_order = persona_format, option_order
-        self.speaker_order = speaker_order
+        self.option_order = option_order
         self.rendered: set[str] = set()
         book = merge(load_builtin("answers"), load_builtin("personas"), load(source))
         if overrides is not None:
             with about("prompts"):
                 changed = load(overrides)
                 check_overrides(book, changed, str(overrides))
-            # A persona with another text has the other formats only where the file gives them.
-            kept = {
-                name: {
-                    label: text for label, text in texts.items() if label not in changed["personas"]
-                }
-                for name, texts in book["persona_formats"].items()
-            }
-            book = merge({**book, "persona_formats": kept}, changed)
+            book = merge(book, changed)
         self.conditions = ("baseline", *(c for c in book["conditions"] if c != "baseline"))
         self.variants = ("default", *(v for v in book["variants"] if v != "default"))
         if condition not in self.conditions:
             raise UnknownName("condition", condition, self.conditions, parameter="condition")
         if variant not in self.variants:
             raise UnknownName("prompt variant", variant, self.variants, parameter="variant")
-        self.all_personas = sorted(book["personas"])
-        plain = persona_format == PERSONA_FORMATS[0]
-        texts = book["personas"] if plain else book["persona_formats"].get(persona_format, {})
         self.entries: Mapping[str, str] = {
             **{name: text for name, text in book["answers"].items() if isinstance(text, str)},
             **{f"reason_{code}": text for code, text in book["answers"]["reasons"].items()},
@@ -173,7 +150,7 @@ class PromptBook:
             **book["variants"].get(variant, {}),
             **book["conditions"].get(condition, {}),
         }
-        self._personas: Mapping[str, str] = texts
+        self._personas: Mapping[str, str] = book["personas"]
 
     @classmethod
     def recorded(
@@ -182,19 +159,15 @@ class PromptBook:
         personas: Mapping[str, str],
         condition: str,
         variant: str,
-        *,
-        persona_format: PersonaFormat = "second_person",
-        option_order: OptionOrder = "given",
-        speaker_order: SpeakerOrder = "spoken",
+        option_order: OptionOrder,
     ) -> PromptBook:
-        """The book of a recorded run: its entries, and the personas it used, in its format."""
+        """The book of a recorded run: its entries, and the personas it used."""
         book = cls.__new__(cls)
         book.conditions, book.variants = (condition,), (variant,)
         book.rendered = set()
         book.entries = dict(entries)
         book.personas = {NO_PERSONA: "", **personas}
-        book.persona_format, book.option_order = persona_format, option_order
-        book.speaker_order, book.all_personas = speaker_order, sorted(personas)
+        book.option_order = option_order
         return book
 
     def render(self, entry: str, values: Mapping[str, Any]) -> str:
@@ -246,8 +219,7 @@ class PromptBook:
     def shown(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """Name → value for templates: the facts, with all that minds said in quotable form.
 
-        The texts in the fact ``names`` are names of speakers. Lists of messages are in the order
-        in which a prompt quotes them.
+        The texts in the fact ``names`` are names of speakers.
         """
         names = tuple(facts["names"]) if "names" in facts else ()
 
@@ -256,8 +228,6 @@ class PromptBook:
                 is_own = getattr(value, "own", False)
                 return value if is_own else replace(value, text=self.quote(value.text, names))
             if isinstance(value, tuple):
-                if value and all(isinstance(item, Message) for item in value):
-                    value = self.quoted_in_order(value)
                 return [quoted(item) for item in value]
             if isinstance(value, dict | Facts):
                 return {name: quoted(value[name]) for name in value}
@@ -268,17 +238,6 @@ class PromptBook:
             "persona": self.persona(facts["persona"]),
             "memory": self.recalled(facts["memory"]),
         }
-
-    def quoted_in_order(self, messages: Iterable[Message]) -> list[Message]:
-        """Messages of one or more rounds in the order in which a prompt quotes them.
-
-        With ``"reversed"``, the last speaker of each round comes first.
-        """
-        spoken = list(messages)
-        if self.speaker_order == "spoken":
-            return spoken
-        by_round = [list(of_round) for _, of_round in groupby(spoken, attrgetter("round"))]
-        return [message for of_round in by_round for message in reversed(of_round)]
 
     def as_shown(self, spec: AnswerSpec) -> AnswerSpec:
         """A spec with its options in the order of display."""
@@ -305,7 +264,7 @@ class PromptBook:
 
     @cached_property
     def personas(self) -> Mapping[str, str]:
-        """Persona → text, for those with a text in the format."""
+        """Persona → text."""
         texts = self._personas.items()
         return {NO_PERSONA: "", **{n: self._filled(f"persona {n}", t, {}) for n, t in texts}}
 
@@ -319,16 +278,7 @@ class PromptBook:
             return ""
         if name in self.personas:
             return self.personas[name]
-        if name in self.all_personas:
-            raise PromptError(
-                f"The persona {name!r} has no text in the format {self.persona_format!r}: write it "
-                f"into [persona_formats.{self.persona_format}] of a prompt file (prompts=…), or "
-                "choose persona_format='second_person'."
-            )
-        raise UnknownName(
-            "persona", name, dict.fromkeys([*self.personas, *self.all_personas]),
-            parameter="personas",
-        )  # fmt: skip
+        raise UnknownName("persona", name, self.personas, parameter="personas")
 
     def form(self, spec: AnswerSpec, answer_format: Format, *, alone: bool = False) -> str:
         """The instructions on the form of an answer, `alone` without the reasoning of the spec."""
@@ -479,11 +429,6 @@ def check_overrides(book: Mapping[str, Any], overrides: Mapping[str, Any], sourc
             usable = {**known, **book[table].get(name, {})}
             _check_table(usable, mapping(entries, where), where, exact=False)
     _check_text(overrides["personas"], f"{source} [personas]")
-    for name, texts in overrides["persona_formats"].items():
-        if name not in PERSONA_FORMATS[1:]:
-            raise UnknownName("format of personas", name, PERSONA_FORMATS[1:])
-        where = f"{source} [persona_formats.{name}]"
-        _check_text(mapping(texts, where), where)
 
 
 def mapping(entries: Any, where: str) -> Mapping[str, Any]:

@@ -29,9 +29,7 @@ from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.parameters import bind, checking, parameters_of, whole_signature
 from sabm_mesa.core.prompts import (
     NO_PERSONA,
-    PersonaFormat,
     PromptBook,
-    SpeakerOrder,
     beside,
 )
 from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, action, run_phase
@@ -120,11 +118,7 @@ class SmartModel(Declarations, mesa.Model):
         answer_format: ``"labelled"`` (plain text with the answer on a labelled last line),
             ``"paper"`` (plain text, as published) or ``"json"`` (for servers with JSON schemas);
             None (default) for ``"json"`` of local models and ``"labelled"`` of all others.
-        persona_format: the personas as ``"second_person"`` sentences, ``"first_person"`` sentences
-            or a ``"list"`` of traits.
         option_order: options in prompts as ``"given"`` by the scenario, or ``"reversed"``.
-        speaker_order: the speakers of a round are quoted as they have ``"spoken"``, or
-            ``"reversed"``, the last one first.
         max_attempts: attempts at a question at most.
         temperature: sampling temperature of language models; None leaves it to the server.
         max_tokens: tokens of an answer at most; None leaves it to the server.
@@ -230,9 +224,7 @@ class SmartModel(Declarations, mesa.Model):
         variant: str = "default",
         prompts: str | Path | None = None,
         answer_format: Format | None = None,
-        persona_format: PersonaFormat = "second_person",
         option_order: OptionOrder = "given",
-        speaker_order: SpeakerOrder = "spoken",
         max_attempts: Annotated[int, Ge(1)] = 3,
         temperature: Temperature = None,
         max_tokens: MaxTokens = None,
@@ -252,14 +244,10 @@ class SmartModel(Declarations, mesa.Model):
         self.recording = recording
         self.replaying = recording if isinstance(recording, ReplayRecorder) else None
         self.tags: Mapping[str, str] = {}
-        shown: dict[str, Any] = {
-            "persona_format": persona_format, "option_order": option_order,
-            "speaker_order": speaker_order,
-        }  # fmt: skip
         self.book: PromptBook = (
-            self.replaying.book(condition, variant, **shown)
+            self.replaying.book(condition, variant, option_order)
             if self.replaying and not self.replaying.from_files
-            else PromptBook(self.prompt_file, condition, variant, prompts, **shown)
+            else PromptBook(self.prompt_file, condition, variant, prompts, option_order)
         )
         self.answer_format: Format = answer_format or DEFAULT_FORMAT
         self.max_attempts = max_attempts

@@ -45,7 +45,7 @@ def check_no_tables(cls: type) -> None:
     Raises:
         UsageError: for an attribute with the name of such a table.
     """
-    for table in ("conditions", "variants", "personas", "persona_formats"):
+    for table in ("conditions", "variants", "personas"):
         if isinstance(vars(cls).get(table), Mapping):
             raise UsageError(
                 f"{cls.__name__}.{table} is read inside prompts only: write prompts = "

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import takewhile, zip_longest
 from typing import Any, Literal
 
-from sabm_mesa.core.answers import Decision, Reply
+from sabm_mesa.core.answers import Decision, OptionOrder, Reply
 from sabm_mesa.core.asks import Ask, Chat
 from sabm_mesa.core.jsonable import to_json
 from sabm_mesa.core.prompts import PromptBook
@@ -93,7 +93,7 @@ class ReplayRecorder(Recorder):
         """Package → version, and spec → SHA-256 of the files of minds, also of forks so far."""
         return self.recorded.versions_at(self.applied)
 
-    def book(self, condition: str, variant: str, **shown: Any) -> PromptBook:
+    def book(self, condition: str, variant: str, option_order: OptionOrder) -> PromptBook:
         """The recorded prompts.
 
         Raises:
@@ -101,7 +101,7 @@ class ReplayRecorder(Recorder):
         """
         hashes = self.recorded.prompts_at(self.applied)
         entries, personas = self.recorded.templates(hashes)
-        book = PromptBook.recorded(entries, personas, condition, variant, **shown)
+        book = PromptBook.recorded(entries, personas, condition, variant, option_order)
         for entry, (digest, _) in book.with_hashes(personas).items():
             if digest != hashes[entry]:
                 raise ReplayMismatch(

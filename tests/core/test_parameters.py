@@ -61,9 +61,7 @@ def test_all_parameters_are_kept_with_their_values_but_not_the_services(tmp_path
         "reasoning_effort": None,
         "max_thought_tokens": None,
         "extra_body": None,
-        "persona_format": "second_person",
         "option_order": "given",
-        "speaker_order": "spoken",
     }
 
 

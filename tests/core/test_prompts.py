@@ -8,7 +8,6 @@ import pytest
 
 from sabm_mesa import Choice, Number, Text
 from sabm_mesa.core.answers import InvalidAnswer
-from sabm_mesa.core.messages import Message
 from sabm_mesa.core.prompts import PromptBook, load, load_builtin, shown_number
 from sabm_mesa.errors import PromptError, UnknownName
 from sabm_mesa.models.registry import scenario
@@ -63,29 +62,6 @@ def test_unknown_names_are_named_with_the_known_ones() -> None:
         PromptBook(KBC).persona("grumpy")
 
 
-@pytest.mark.parametrize("persona_format", ["first_person", "list"])
-def test_every_persona_has_the_same_traits_in_another_format(persona_format) -> None:
-    plain, other = PromptBook(KBC), PromptBook(KBC, persona_format=persona_format)
-
-    assert other.personas.keys() == plain.personas.keys()
-    assert not any("You " in text for text in other.personas.values())
-    assert (other.persona("calm").count("\n- ") == 3) == (persona_format == "list")
-
-
-def test_a_persona_without_a_text_in_the_format_is_refused_by_name(own) -> None:
-    file = own('[personas]\ncalm = "You never worry."\nbrave = "You are brave."')
-    book = PromptBook(KBC, overrides=file, persona_format="first_person")
-
-    problem = "has no text in the format 'first_person'"
-    for name in ("calm", "brave"):  # also where only the sentences to the agent are replaced
-        with pytest.raises(PromptError, match=f"'{name}' {problem}"):
-            book.persona(name)
-    given = file.read_text("utf-8") + '\n[persona_formats.first_person]\ncalm = "I never worry."'
-    again = PromptBook(KBC, overrides=own(given), persona_format="first_person")
-    assert again.persona("calm") == "I never worry."
-    assert "I seldom worry" in PromptBook(KBC, persona_format="first_person").persona("calm")
-
-
 def test_options_are_shown_in_the_order_of_the_run_and_mean_the_same() -> None:
     given, reversed_ = PromptBook(KBC), PromptBook(KBC, option_order="reversed")
     spec = Choice(("a", "b", "c"))
@@ -93,14 +69,6 @@ def test_options_are_shown_in_the_order_of_the_run_and_mean_the_same() -> None:
     assert given.form(spec, "json").endswith("a, b, c.")
     assert reversed_.form(spec, "json").endswith("c, b, a.")
     assert spec == reversed_.as_shown(reversed_.as_shown(spec))
-
-
-def test_the_last_speaker_of_each_round_is_quoted_first() -> None:
-    said = [Message(0, 1, "a"), Message(0, 2, "b"), Message(1, 2, "c"), Message(1, 1, "d")]
-
-    found = PromptBook(KBC, speaker_order="reversed").quoted_in_order(said)
-    assert [message.text for message in found] == ["b", "a", "d", "c"]
-    assert PromptBook(KBC).quoted_in_order(said) == said
 
 
 def test_hashes_change_with_the_text_alone(own) -> None:
