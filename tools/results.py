@@ -57,44 +57,44 @@ PRICES = {"price_1": "price 1", "price_2": "price 2", "collusion_index": "collus
 RUNS = [
     Run("kbc-baseline", "Beauty contest with talk", "12 players, 4 rounds",
         "kbc --set n_players=12",
-        "with GPT-4 the variance falls with talk (Wu et al. 2024, section 4.2, figure 4)", KBC),
+        "with GPT-4, the variance falls with talk (Wu et al. 2024, section 4.2, figure 4)", KBC),
     Run("kbc-uncooperative", "Beauty contest, instructed not to cooperate", "12 players, 4 rounds",
         "kbc --condition uncooperative --set n_players=12",
-        "with GPT-4 the picks differ more than without the instruction (figure 4a)", KBC),
+        "with GPT-4, the picks differ more than without the instruction (figure 4a)", KBC),
     Run("kbc-cooperative", "Beauty contest, instructed to cooperate", "12 players, 4 rounds",
         "kbc --condition cooperative --set n_players=12",
-        "with GPT-4 the variance is 0 from the first discussion on (figure 4a)", KBC),
+        "with GPT-4, the variance is 0 from the first discussion on (figure 4a)", KBC),
     Run("bertrand-talk", "Bertrand competition with talk", "2 firms, 10 rounds",
         "bertrand --rounds 10 --set plan_every=5",
-        "with GPT-4 the price ends near the cartel's, 8, after hundreds of rounds (Wu et al. 2024, "
-        "section 5.2, figure 6b)", PRICES),
+        "with GPT-4, the price ends near 8, the cartel's price, after hundreds of rounds (Wu et "
+        "al. 2024, section 5.2, figure 6b)", PRICES),
     Run("bertrand-silent", "Bertrand competition without talk", "2 firms, 10 rounds",
         "bertrand --rounds 10 --set plan_every=5 --set communication=false",
-        "with GPT-4 the price ends at about 7, after hundreds of rounds (figure 6a)", PRICES),
+        "with GPT-4, the price ends at about 7, after hundreds of rounds (figure 6a)", PRICES),
     Run("evacuation", "Evacuation", "8 people, room of 13 × 13 cells",
         "evacuation --set n_people=8 --set width=13 --set height=13",
-        "with GPT-4 all of 100 people escape within 50 rounds, 9.8 of them in the first 5 (Wu et "
-        "al. 2024, table 2)",
+        "with GPT-4, all 100 people escape within 50 rounds, on average 9.8 of them in the first 5 "
+        "(Wu et al. 2024, table 2)",
         {"escaped": "escaped", "inside": "inside"}),
     Run("beauty-contest", "Repeated beauty contest", "10 players, 5 rounds", "beauty-contest",
         "the picks of Claude, GPT-3.5 and GPT-4 fall from period to period (Lu 2024, section 3)",
         {"mean": "mean", "target": "target"}),
     Run("fishery", "Fishery", "4 people, 3 months", "fishery --set n_agents=4 --rounds 3",
-        "with GPT-4o the lake survives 12 months in all runs, with GPT-3.5 in none (Piatti et al. "
-        "2024, tables 1 and 4)",
+        "the lake survives 12 months in all runs with GPT-4o, and in none with GPT-3.5 (Piatti et "
+        "al. 2024, tables 1 and 4)",
         {"stock": "stock", "harvest": "harvest"}),
     Run("public-goods", "Public goods", "2 players, 10 rounds", "public-goods",
-        "with Claude 2.1 the mean contribution is 72.5 (Lai et al. 2024, section 4.1)",
+        "with Claude 2.1, the mean contribution is 72.5 (Lai et al. 2024, section 4.1)",
         {"contribution": "mean contribution"}),
     Run("cocktail-party", "Cocktail party", "6 guests, 3 rounds",
         "cocktail-party --set n_agents=6 --rounds 3 --set max_turns=6",
-        "with Claude 2.1 guests talk with fewer and fewer different partners (Lai et al. 2024, "
+        "with Claude 2.1, guests talk with fewer and fewer different partners (Lai et al. 2024, "
         "section 2)",
         {"distinct_conversation_ratio": "share of different partners"}),
     Run("sentence-making", "Joint sentences", "6 guests, 1 set of words",
         "sentence-making --set n_agents=6 --rounds 1",
-        "with Claude 2.1 0.947 of the sentences of those who talked are valid, and 0.823 of the "
-        "others (Lai et al. 2024, section 3)", {}),
+        "with Claude 2.1, the share of valid sentences is 0.947 after talks, and 0.823 without "
+        "(Lai et al. 2024, section 3)", {}),
     Run("games-pd", "Prisoner's dilemma", "2 players, 10 rounds",
         "games --set game=prisoners_dilemma", "in theory both defect",
         {"share_cooperate": "share that cooperates"}),
