@@ -42,7 +42,6 @@ from urllib.parse import quote
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _key_variables = {KEY_VARIABLE}
-_secrets: set[str] = set()
 HIDDEN = "[key]"
 """The replacement of the API key in texts."""
 SHORTEST_SECRET = 8
@@ -71,11 +70,6 @@ def hide_variable(variable: str) -> None:
         _key_variables.add(variable)
 
 
-def hide_words(secret: str) -> None:
-    """From now on, hide a text in all written texts."""
-    _secrets.add(secret)
-
-
 def without_key(text: str) -> str:
     """A text without the known keys.
 
@@ -83,7 +77,7 @@ def without_key(text: str) -> str:
     these forwards and backwards, with spaces and line breaks between its characters.
     """
     squeezed = ""
-    for secret in [*map(key, _key_variables), *_secrets]:
+    for secret in map(key, _key_variables):
         if len(secret) < SHORTEST_SECRET:
             continue
         squeezed = squeezed or _ZEROS.sub(r"\1", "".join(text.split()))

@@ -176,7 +176,7 @@ class Connection:
                 raise UnknownName(
                     "endpoint", named, known, "Endpoints are listed in a file: --endpoints."
                 )
-            known[named].hide_secrets()
+            known[named].hide_key()
             return known[named]
         url = check_url(named)
         if url in {default_url, endpoint_url(None)} or is_openai(url):

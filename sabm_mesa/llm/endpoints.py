@@ -6,7 +6,6 @@
     [endpoints.mistral]
     base_url = "https://api.mistral.ai/v1"
     key_env = "MISTRAL_API_KEY"                  # the variable of the environment; none by default
-    headers = { "X-Title" = "a study" }          # sent with each request
     extra_body = { safe_prompt = false }         # more fields of each request
     max_concurrency = 4                          # requests under way at once at most
 
@@ -29,7 +28,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -41,7 +40,6 @@ from sabm_mesa.errors import (
     ParameterError,
     about,
     hide_variable,
-    hide_words,
     key,
 )
 
@@ -60,7 +58,6 @@ WAYS = (
 NAME = re.compile(r"[A-Za-z][\w-]*\Z")
 """The name of an endpoint."""
 _VARIABLE, _HEADER = "[A-Z_a-z][0-9A-Z_a-z]*", "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_VALUE = r"\A[!-~]([ -~]*[!-~])?\z"
 _SECRET_NAME = re.compile(r"key|token|secret|auth|password|cookie|\bsig", re.IGNORECASE)
 _ADDED = "/chat/completions"
 """The ending of addresses that the client adds itself."""
@@ -86,7 +83,6 @@ class Endpoint:
         key_header: the header with the key; ``""`` for ``Authorization: Bearer KEY``.
         label: a name to show in place of its address; ``""`` shows the address.
         own_key: a key that only this process knows, in place of one from the environment.
-        headers: name → value of more headers of a request.
         extra_body: name → value of more fields of a request.
         max_concurrency: the maximum number of simultaneous requests, or None.
     """
@@ -94,7 +90,6 @@ class Endpoint:
     url: str | None = None
     name: str = ""
     key_env: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     max_concurrency: int | None = None
     key_header: str = ""
@@ -124,20 +119,16 @@ class Endpoint:
     @property
     def identity(self) -> str:
         """A text that two endpoints share when they can share connections."""
-        given = dict(self.headers), dict(self.extra_body)
-        same = self.url, self.key_env, self.key_header, *given
+        same = self.url, self.key_env, self.key_header, dict(self.extra_body)
         return json.dumps(same, sort_keys=True)
 
     def key(self) -> str:
         """The key that goes there, or ``""``."""
         return self.own_key or (key(self.key_env) if self.key_env else "")
 
-    def hide_secrets(self) -> None:
-        """Hide its key and secret headers from now on in all texts that this process writes."""
+    def hide_key(self) -> None:
+        """Hide its key from now on in all texts that this process writes."""
         hide_variable(self.key_env)
-        for name, value in self.headers.items():
-            if is_secret(name):
-                hide_words(value)
 
     def check_key(self) -> None:
         """Raise an error at once when the key for requests is missing.
@@ -174,8 +165,7 @@ def read_endpoints(path: str | Path) -> dict[str, Endpoint]:
     """Read a file of endpoints.
 
     Returns:
-        Name → endpoint. From now on, their keys and secret headers are removed from all written
-        texts.
+        Name → endpoint. From now on, their keys are removed from all written texts.
 
     Raises:
         ParameterError: when it cannot be read, or an entry is wrong.
@@ -215,9 +205,6 @@ class _Entry(BaseModel):
         "", pattern=rf"\A({_HEADER})?\z",
         title="is the name of a header, such as api-key, and not the key",
     )  # fmt: skip
-    headers: dict[
-        Annotated[str, Field(pattern=rf"\A{_HEADER}\z")], Annotated[str, Field(pattern=_VALUE)]
-    ] = Field({}, title="is a table of texts")
     extra_body: Any = Field({})
     max_concurrency: int | None = Field(None, ge=1, title="must be an integer of 1 or more")
 
@@ -235,12 +222,7 @@ def _endpoint(name: str, given: Any, where: str) -> Endpoint:
         raise ParameterError(f"{where}{_problem(error)}.") from None
     except ParameterError as error:
         raise ParameterError(f"{where}: {error}") from None
-    names = [*map(str.lower, entry.headers)]
-    if taken := _OWN_HEADERS & {*names}:
-        raise ParameterError(
-            f"{where}: the header {min(taken)!r} is set by the client; a key is named with key_env."
-        )
-    if entry.key_header.lower() in {*_OWN_HEADERS, *names}:
+    if entry.key_header.lower() in _OWN_HEADERS:
         raise ParameterError(
             f"{where}: the header {entry.key_header!r} is set already, so it cannot hold the key: "
             "without key_header, the key is sent as Authorization: Bearer KEY."
@@ -248,21 +230,16 @@ def _endpoint(name: str, given: Any, where: str) -> Endpoint:
     variable = (KEY_VARIABLE if is_openai(url) else "") if entry.key_env is None else entry.key_env
     extra = check_extra_body(entry.extra_body, f"{where}: extra_body")
     most, header = entry.max_concurrency, entry.key_header
-    endpoint = Endpoint(url, name, variable, entry.headers, extra, most, header)
-    endpoint.hide_secrets()
+    endpoint = Endpoint(url, name, variable, extra, most, header)
+    endpoint.hide_key()
     return endpoint
 
 
 def _problem(error: ValidationError) -> str:
     """The first problem of an entry, without its values, which may be keys."""
-    field, *inner = [*error.errors()[0]["loc"], ""]
+    field = (*error.errors()[0]["loc"], "")[0]
     if field not in _Entry.model_fields or field == "base_url":
         return f" needs a base_url, and may have {', '.join([*_Entry.model_fields][1:])}"
-    if field == "headers" and inner[0]:
-        return (
-            f": {inner[0]!r} is not a header: its name must consist of letters, digits and -, and "
-            "its value must be ASCII text on one line"
-        )
     return f": {field} {_Entry.model_fields[str(field)].title}"
 
 
@@ -283,11 +260,6 @@ def check_extra_body(extra: Any, where: str) -> Mapping[str, Any]:
             f"{where} has a value that JSON cannot hold, such as a date."
         ) from None
     return extra
-
-
-def is_secret(name: str) -> bool:
-    """Whether the name of a header or of a field of an address says that its value is secret."""
-    return _SECRET_NAME.search(name) is not None
 
 
 def is_openai(url: str | None) -> bool:
@@ -343,7 +315,7 @@ def check_url(url: str) -> str:
             "The address of a server must look like http://127.0.0.1:8000/v1 "
             f"(got {url.rpartition('@')[2]!r})."
         )
-    if "@" in parts.netloc or any(map(is_secret, parse_qs(parts.query))):
+    if "@" in parts.netloc or any(map(_SECRET_NAME.search, parse_qs(parts.query))):
         raise ParameterError(
             "The address of a server must not hold a password or key, since addresses are "
             f"recorded: set {KEY_VARIABLE} in the environment, or name a key in a file "

@@ -295,7 +295,6 @@ class _Transport(DefaultAioHttpClient):
             if name in _OF_HTTP
             or (all_ and name != "authorization" and not name.startswith(_OF_THIS_COMPUTER))
         ]
-        headers += endpoint.headers.items()
         key = endpoint.key()
         if endpoint.key_header:
             headers.append((endpoint.key_header, key))

@@ -119,7 +119,7 @@ def work(task: Task) -> Ended:
     here, stop = task.path.parent.is_dir(), task.path.with_name(STOP)
     if task.connection is not None:
         for endpoint in task.connection.endpoints.values():
-            endpoint.hide_secrets()
+            endpoint.hide_key()
 
     def check_stop(_: object) -> None:
         if stop.exists():
