@@ -64,7 +64,6 @@ _CONTEXT = re.compile(
 )
 _PASSED_ON = "llm_provider-"
 """Begins the name of a provider's header that LiteLLM passes on."""
-_RESET = "x-ratelimit-reset"
 _TRY_AGAIN = re.compile(r"(?:try again|retry) in (\d[\d.hms]*[hms])\b", re.IGNORECASE)
 """OpenAI's and Google's words: Please try again in 1.2s."""
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d*\.?\d+)s)?(?:(\d*\.?\d+)ms)?")
@@ -157,8 +156,7 @@ class Translator:
             return AccessDenied(f"{problem}: {self._refused_key()}")
         if status == 429:
             return RateLimited(
-                f"{problem}: too many requests. Wait, or lower --max-concurrency.",
-                _reset(refusal.headers) if wait_s is None else wait_s,
+                f"{problem}: too many requests. Wait, or lower --max-concurrency.", wait_s
             )
         if status in {408, 409} or status >= 500:
             return ServerUnavailable(
@@ -287,20 +285,6 @@ def _stated_wait(refusal: Refusal) -> float | None:
                 return wait
     in_words = _TRY_AGAIN.search(refusal.text)
     return _seconds(in_words[1]) if in_words else None
-
-
-def _reset(headers: Mapping[str, str]) -> float | None:
-    """Seconds until all limits that are used up are reset (``x-ratelimit-reset-…``)."""
-    waits = []
-    for header, value in headers.items():
-        name = header.lower().removeprefix(_PASSED_ON)
-        if not name.startswith(_RESET):
-            continue
-        left = headers.get(header.lower().replace("-reset", "-remaining"), "0")
-        wait = _seconds(value)
-        if wait is not None and left.strip() in {"", "0"}:
-            waits.append(wait)
-    return max(waits, default=None)
 
 
 def _seconds(text: str, unit: float = 1.0) -> float | None:
