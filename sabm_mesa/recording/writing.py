@@ -120,8 +120,6 @@ class Recording:
                 raise
             raise unusable(self.path, error) from None
         self._joint: sqlite3.Connection | None = None
-        self.before_close: list[Callable[[], object]] = []
-        """End runs that nobody else ends, when the recording is closed."""
         self.session = Session(self._file)
         self.writer = BatchWriter(self.path, self._connect)
 
@@ -258,8 +256,6 @@ class Recording:
             RecordingError: when it cannot be written.
         """
         try:
-            while self.before_close:
-                self.before_close.pop()()
             self.writer.close()
         finally:
             self.session.close()

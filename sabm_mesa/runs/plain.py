@@ -528,18 +528,15 @@ class Minds:
             are the ``classical`` minds. It reads the facts as ``ask.facts.NAME``.
         agents: the classes of the agents that have minds; all by default. If minds are given with
             numbers, the numbers must add up to the agents of these classes at the start.
-        record: the path of the recording, or an open `Recording`, which ends the run when it is
-            closed; None records a run with language models into the folder ``sabm_recordings``,
-            False records nothing.
+        record: the path of the recording; None records a run with language models into the folder
+            ``sabm_recordings``, False records nothing.
         resume: whether an unfinished run in `record` with the same seed is continued: its recorded
             part is repeated without asking, and the run continues from there.
         replay: a recording whose latest run of this model is repeated without asking; any
             difference is an error.
         budget_usd: the maximum cost in dollars. `ask` raises `BudgetExceeded` before the cap is
             passed; the recording is closed then, and can be resumed.
-        max_asks: the maximum number of requests.
-        max_total_tokens: the maximum number of tokens sent and received.
-        connection: how language models are reached.
+        connection: how language models are reached, and other caps (its ``budget``).
         settings: more parameters of runs: ``condition``, ``personas``, ``answer_format``,
             ``temperature``, ``max_tokens`` and others of `SmartModel`.
 
@@ -560,12 +557,10 @@ class Minds:
         prompts: Mapping[str, Any] | str | Path,
         classical: Mapping[str, Callable[[Any], Any]] | None = None,
         agents: type | tuple[type, ...] = mesa.Agent,
-        record: str | Path | Recording | bool | None = None,
+        record: str | Path | bool | None = None,
         resume: bool = False,
         replay: str | Path | None = None,
         budget_usd: float | None = None,
-        max_asks: int | None = None,
-        max_total_tokens: int | None = None,
         connection: Connection | None = None,
         **settings: Any,
     ) -> None:
@@ -580,10 +575,9 @@ class Minds:
             commanded.join(self, model)
             self._host = commanded
             return
-        caps = (budget_usd, max_asks, max_total_tokens)
         connection = connection or Connection()
-        if any(cap is not None for cap in caps):
-            connection = replace(connection, budget=Budget(*caps))
+        if budget_usd is not None:
+            connection = replace(connection, budget=Budget(budget_usd))
         of_model: Any = type(model)
         kind, seed = run_class(of_model), _seed_of(model)
         recording: Any = record
@@ -606,8 +600,6 @@ class Minds:
         _open.add(run)
         _end_with_process(os.getpid())
         weakref.finalize(model, _end_unused, run).atexit = False
-        if isinstance(record, Recording):
-            record.before_close.append(self.close)
         simulator: Any = getattr(model, "simulator", None)
         if hasattr(simulator, "run_for"):  # of Mesa before 3.5; it compares the step with its own
             simulator.schedule_event_now(run.begin)

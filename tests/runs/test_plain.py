@@ -23,9 +23,10 @@ from mesa.examples.advanced.wolf_sheep import model as wolf_model
 from mesa.examples.basic.boltzmann_wealth_model import agents as money_agents
 from mesa.examples.basic.boltzmann_wealth_model import model as money_model
 
-from sabm_mesa import Minds, Number, Recorded, Recording, sweep
+from sabm_mesa import Minds, Number, Recorded, sweep
 from sabm_mesa.core import engine
 from sabm_mesa.errors import BudgetExceeded, ReplayMismatch, RunError, UsageError
+from sabm_mesa.llm import Budget, Connection
 from sabm_mesa.llm.weights import weights_of
 from sabm_mesa.models.registry import load
 from sabm_mesa.recording import load_runs
@@ -491,7 +492,8 @@ def test_a_replay_of_another_model_names_the_difference(village) -> None:
 def test_a_cap_can_be_caught_and_the_run_resumed(village, llm_url, at_once) -> None:
     minds = f"llm:gpt-test@{llm_url}"
     expected = data(village(rng=1, minds=minds, record=False, at_once=at_once))
-    model = village(rng=1, minds=minds, record="cap.sqlite", max_asks=7, at_once=at_once)
+    capped = Connection(budget=Budget(max_asks=7))
+    model = village(rng=1, minds=minds, record="cap.sqlite", connection=capped, at_once=at_once)
     with pytest.raises(BudgetExceeded):
         data(model)
     with pytest.raises(RunError, match="has ended"):
@@ -507,12 +509,13 @@ def test_a_cap_can_be_caught_and_the_run_resumed(village, llm_url, at_once) -> N
     assert Recorded("cap.sqlite").asks()["attempt"].tolist() == [0] * 20
 
 
-def test_max_tokens_limits_an_answer_and_max_total_tokens_the_run(village) -> None:
+def test_max_tokens_limits_an_answer_and_a_budget_the_run(village) -> None:
     with LLMServer(brain=lambda *_: "1") as server:
         minds = f"llm:gpt-test@{server.url}"
         data(village(rng=1, minds=minds, record=False, max_tokens=9), 1)
         assert {seen.body["max_tokens"] for seen in server.requests} == {9}
-        model = village(rng=1, minds=minds, record=False, max_tokens=9, max_total_tokens=100)
+        capped = Connection(budget=Budget(max_total_tokens=100))
+        model = village(rng=1, minds=minds, record=False, max_tokens=9, connection=capped)
         with pytest.raises(BudgetExceeded, match="budget of 100 tokens"):
             data(model)
 
@@ -651,17 +654,6 @@ def test_a_run_ends_when_the_model_stops(village) -> None:
     assert Recorded("r.sqlite").model_data()["total"].tolist() == [5, 10]
     with pytest.raises(RunError, match="has ended"):
         model.step()
-
-
-def test_a_run_ends_with_its_recording(village) -> None:
-    with Recording("r.sqlite") as recording:
-        models = [village(rng=seed, record=recording) for seed in (1, 2)]
-        for model in models:
-            model.step()
-    runs = load_runs("r.sqlite")
-    assert [(run.finished, run.rounds) for run in runs] == [(True, 1)] * 2
-    with pytest.raises(RunError, match="has ended"):
-        models[0].step()
 
 
 def test_an_earlier_error_is_not_the_end_of_a_closed_run(village, monkeypatch) -> None:
