@@ -2,7 +2,6 @@
 (() => {
   const app = document.getElementById("app");
   const { token } = app.dataset;
-  const STORED = ":solara:theme.variant";
   const MOST_BESIDE = 4;  // options that are beside Send
   const POLL_AGAIN_MS = 1500, POST_MS = 8000, POLL_MS = 35000;
 
@@ -17,25 +16,13 @@
 
   const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
-  // The theme: as the system wants it, until somebody chooses.
-  function theme(dark) {
-    document.documentElement.className = dark ? "theme--dark" : "theme--light";
-    document.documentElement.style.colorScheme = dark ? "dark" : "light";
-  }
   const kept = (name) => { try { return localStorage.getItem(name); } catch { return null; } };
   const keep = (name, value) => { try { localStorage.setItem(name, value); } catch { /* private page */ } };
   const drop = (name) => { try { localStorage.removeItem(name); } catch { /* private page */ } };
-  const isDark = () => document.documentElement.className === "theme--dark";
-  const chosen = kept(STORED);
-  theme(chosen ? chosen.includes("dark") : matchMedia("(prefers-color-scheme: dark)").matches);
   document.getElementById("language").addEventListener("change", (event) => {
     const address = new URL(location.href);
     address.searchParams.set("lang", event.target.value);
     location.replace(address);
-  });
-  document.getElementById("theme").addEventListener("click", () => {
-    theme(!isDark());
-    keep(STORED, JSON.stringify(isDark() ? "dark" : "light"));
   });
 
   // Nothing takes the focus by itself where a keyboard on the glass would cover the question.
@@ -200,14 +187,14 @@
       return s("svg", { viewBox: `0 0 ${wide} ${40 + 18 * known.length}`, role: "img", "aria-label": told(known, low, picture.high) },
         s("path", { d: `M10 10h${wide - 20}`, stroke: "currentColor", "stroke-width": 3, "stroke-linecap": "round" }),
         s("text", { x: 10, y: 30, class: "soft" }, round(low)), s("text", { x: wide - 10, y: 30, class: "soft", "text-anchor": "end" }, round(picture.high)),
-        known.map((mark, i) => s("g", { transform: `translate(${at(mark.at)} 0)` }, s("g", { class: "falls" },
+        known.map((mark, i) => s("g", { transform: `translate(${at(mark.at)} 0)` },
           s("path", { d: `M0 4v${46 + 18 * i}`, stroke: "currentColor", "stroke-width": 2 }),
-          s("text", { x: ends ? -6 : 6, y: 50 + 18 * i, "text-anchor": ends ? "end" : "start" }, `${mark.label} ${round(mark.at)}`)))));
+          s("text", { x: ends ? -6 : 6, y: 50 + 18 * i, "text-anchor": ends ? "end" : "start" }, `${mark.label} ${round(mark.at)}`))));
     },
     shares(picture) {
       const wide = width(), each = (wide - 4) / picture.parts, amount = round(picture.share);
       return s("svg", { viewBox: `0 0 ${wide} 46`, role: "img", "aria-label": `${picture.parts} × ${amount}` }, Array.from({ length: picture.parts }, (_, i) => s("rect", {
-        class: "fills", style: `animation-delay:${i * 60}ms`, x: 2 + i * each, y: 4, width: each - 2, height: 38, rx: 4, fill: "#0072b2", opacity: i ? .3 : 1 })),
+        x: 2 + i * each, y: 4, width: each - 2, height: 38, rx: 4, fill: "#0072b2", opacity: i ? .3 : 1 })),
       s("text", { x: 2 + each / 2, y: 29, "text-anchor": "middle", style: "font-weight:700;fill:#fff" }, each > 40 ? amount : ""));
     },
     path(picture) {
