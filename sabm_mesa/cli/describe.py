@@ -48,9 +48,6 @@ def describe_(
     no_prompts: Annotated[
         bool, typer.Option("--no-prompts", help="Leave out the prompts.")
     ] = False,
-    rewordings: Annotated[
-        bool, typer.Option("--rewordings", help="Add the variants of the prompts.")
-    ] = False,
     checklist: Annotated[
         bool,
         typer.Option(
@@ -78,7 +75,7 @@ def describe_(
     elif checklist:
         _show(describe.checklist_as_markdown(description))
     else:
-        _show(describe.as_markdown(description, prompts=not no_prompts, rewordings=rewordings))
+        _show(describe.as_markdown(description, prompts=not no_prompts))
 
 
 def _show(markdown: str) -> None:

@@ -10,15 +10,12 @@ from sabm_mesa.describe.texts import in_figures, references
 from sabm_mesa.recording.store import versions
 
 
-def as_markdown(
-    description: Mapping[str, Any], *, prompts: bool = True, rewordings: bool = False
-) -> str:
+def as_markdown(description: Mapping[str, Any], *, prompts: bool = True) -> str:
     """The description in Markdown, without the entries on the answer format.
 
     Args:
         description: as `describe` returns it.
         prompts: whether the texts of prompts and personas are shown.
-        rewordings: whether the texts of the variants are shown, too.
     """
     lead = paragraphs(description["spec_sheet"]) or "".join(description["odd"][0]["blocks"][:1])
     parts = [f"# {description['title']} (`{description['name']}`)"]
@@ -33,7 +30,7 @@ def as_markdown(
         parts += map(markdown, element["blocks"])
     for title, block in _notes(description):
         parts += [f"## {title}", markdown(block)]
-    for title, texts in _prompts(description, rewordings=rewordings) if prompts else []:
+    for title, texts in _prompts(description) if prompts else []:
         parts.append(f"## {title}")
         for name, text in texts.items():
             parts += [f"`{name}`", code(text)]
@@ -142,9 +139,7 @@ def _written(elements: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [e for e in elements if any(f"{n}.".startswith(f"{e['number']}.") for n in numbers)]
 
 
-def _prompts(
-    description: Mapping[str, Any], *, rewordings: bool = False
-) -> list[tuple[str, dict[str, str]]]:
+def _prompts(description: Mapping[str, Any]) -> list[tuple[str, dict[str, str]]]:
     """Titles of the appendices, each with name → text."""
     forms = description["answer_forms"]
     prompts = {
@@ -153,15 +148,10 @@ def _prompts(
         if entry not in forms
     }
     personas = {name: text.strip() or "(no text)" for name, text in description["personas"].items()}
-    titles = {"conditions": "Conditions, and the prompt entries they change"}
-    if rewordings:
-        titles["variants"] = "Prompt variants, and the entries they change"
+    changed = any(description["conditions"].values()) and not description["recording"]
+    title = "Conditions, and the prompt entries they change"
     return [
-        *(
-            (title, _changes(description[kind]))
-            for kind, title in titles.items()
-            if any(description[kind].values()) and not description["recording"]
-        ),
+        *([(title, _changes(description["conditions"]))] if changed else []),
         ("Prompts, with the first digits of their SHA-256", prompts),
         ("Personas", personas),
     ]

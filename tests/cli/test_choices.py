@@ -42,13 +42,6 @@ def test_a_description_begins_with_what_can_be_chosen(sabm: Sabm) -> None:
     assert "- `--set reward_rule=`: independent, amplified or exclusive; independent by" in part
 
 
-def test_rewordings_are_shown_where_they_are_asked_for(sabm: Sabm) -> None:
-    title = "Prompt variants, and the entries they change"
-
-    assert title not in sabm("describe", "kbc").out
-    assert title in sabm("describe", "kbc", "--rewordings").out
-
-
 @pytest.mark.slow
 def test_figures_for_a_paper(sabm: Sabm, tmp_path: Path) -> None:
     done = sabm(

@@ -47,11 +47,10 @@ def test_every_numeric_parameter_has_a_range_or_says_that_it_has_none(name: str)
     )
 
 
-def test_the_text_shows_what_a_condition_and_a_variant_change() -> None:
-    text = as_markdown(described("kbc"), rewordings=True)
+def test_the_text_shows_what_a_condition_changes() -> None:
+    text = as_markdown(described("kbc"))
     assert "`uncooperative`\n\n```text\nact_line: You do not like to cooperate with the" in text
     assert "`baseline`\n\n```text\n(changes nothing: the prompts below)\n" in text
-    assert "\nact: Which number do you choose, and why? {{ form }}\n" in text
 
 
 def test_prompts_have_their_hashes() -> None:

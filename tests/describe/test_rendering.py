@@ -77,13 +77,12 @@ def test_runs_of_another_version_are_told(other: dict[str, Any], there: bool) ->
     assert (f"Described by version {__version__};" in shown(**other)) is there
 
 
-def test_prompts_and_personas_may_be_left_out_and_rewordings_added() -> None:
+def test_prompts_and_personas_may_be_left_out() -> None:
     texts = {
         "prompts": {"act": {"sha256": "12ab", "text": " "}},
         "answer_forms": ["act_form"],
         "personas": {"odd": "", "even": "You are even."},
         "conditions": {"plain": {}, "rich": {"act": "Rich.", "talk": " "}},
-        "variants": {"reworded": {"act": "Please act."}},
     }
     text = as_markdown(kbc() | texts)
     assert "\n`[act] 12ab`\n\n```text\n(no text)\n" in text
@@ -91,10 +90,6 @@ def test_prompts_and_personas_may_be_left_out_and_rewordings_added() -> None:
     assert "`odd`\n\n```text\n(no text)\n```\n\n`even`\n\n```text\nYou are even.\n" in text
     assert "`plain`\n\n```text\n(changes nothing: the prompts below)\n" in text
     assert "`rich`\n\n```text\nact: Rich.\ntalk: (no text)\n" in text
-    assert "Please act." not in text
-    assert "`reworded`\n\n```text\nact: Please act.\n" in as_markdown(
-        kbc() | texts, rewordings=True
-    )
     short = as_markdown(kbc() | texts, prompts=False)
     assert "- `--condition`: plain, rich\n- `--set personas=`: odd, even\n" in short
     assert "12ab" not in short
