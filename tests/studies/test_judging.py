@@ -30,7 +30,6 @@ from sabm_mesa.core.structured import as_spec
 from sabm_mesa.errors import ParameterError, UnknownName
 from sabm_mesa.models.bertrand.study import first_price_agreement
 from sabm_mesa.models.declarations import file_beside
-from sabm_mesa.models.evacuation.model import EmergencyEvacuation
 from sabm_mesa.models.registry import find_all
 from sabm_mesa.recording.frames import MESSAGE_FRAME, Recorded
 from sabm_mesa.runs.rerun import replay
@@ -234,17 +233,6 @@ def test_writers_have_talked_before_they_write_alone(tmp_path: Path) -> None:
 
     assert len(Recorded(tmp_path / "0.sqlite").messages()) > 0
     assert Recorded(tmp_path / "1.sqlite").messages().empty
-
-
-def test_the_talk_of_an_evacuation_is_coded_as_the_model_coded_it(tmp_path: Path) -> None:
-    path = tmp_path / "r.sqlite"
-    model = EmergencyEvacuation(n_people=12, n_rounds=3, rng=1, recording=path)
-    model.run_model()
-    by_round = shares(message_coder().coded(Recorded(path).messages())).set_index("round")
-    own = model.model_frame().set_index("round").loc[by_round.index]
-
-    assert by_round["guidance"].tolist() == own["guiding"].tolist()
-    assert by_round["encouragement"].tolist() == own["encouraging"].tolist()
 
 
 def test_what_could_not_be_read_was_not_said(tmp_path: Path) -> None:

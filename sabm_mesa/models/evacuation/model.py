@@ -65,7 +65,7 @@ from sabm_mesa.models.evacuation.room import (
     look,
     read_positions,
 )
-from sabm_mesa.models.evacuation.study import CODES, evenness, shares
+from sabm_mesa.models.evacuation.study import evenness
 
 REPLAN = 0.2
 """The probability of planning again in a round."""
@@ -118,7 +118,6 @@ def _columns(exits: Sequence[str]) -> Mapping[str, str]:
         *("escaped", *(f"escaped_{name}" for name in exits), "inside", "dead"),
         *("evenness", "target_evenness", "mean_distance", "changed"),
         *(f"congestion_{name}" for name in exits),
-        *CODES,
     )
     return {name: name for name in names}
 
@@ -377,5 +376,4 @@ class EmergencyEvacuation(SmartModel):
             "mean_distance": float(distances.mean()) if len(distances) else math.nan,
             "changed": self.changed,
             **{f"congestion_{name}": count for name, count in zip(exits, near, strict=True)},
-            **shares((message.text for message in self.said), exits),
         }

@@ -1,8 +1,7 @@
 """Measures and the preliminary test of the evacuation.
 
-Messages are coded by rules that can be checked by hand: the word lists are in ``words.toml`` of
-this folder, the rules in the docstrings below. The coder reads only the surface of English
-sentences.
+Rules, which can be checked by hand, say which exits a message recommends: the word lists are in
+``words.toml`` of this folder. They read only the surface of English sentences.
 
 The test is the way out of an empty room of 10 × 10 cells, with prompts in our own words. Their
 explanation of the coordinates avoids a contradiction in the published prompt, where the move from
@@ -13,8 +12,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
-from functools import cache, lru_cache, partial
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,9 +23,8 @@ from sabm_mesa.models.declarations import Exam, Study
 from sabm_mesa.models.evacuation.room import Cell, Room
 from sabm_mesa.models.exam import Problem, Problems
 
-CODES = ("informing", "encouraging", "guiding")
 WORDS = Path(__file__).with_name("words.toml")
-"""The word lists; some of them are shared with the common coder."""
+"""The word lists; all but those of recommendations are for the coder of messages."""
 _CLAUSE_END = re.compile(r"[.,:;!?\n]|\s(?:but|so|and then|instead of|rather than)\s")
 _WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 
@@ -50,36 +48,6 @@ def evenness(counts: Iterable[float]) -> float:
     return entropy / math.log(len(numbers))
 
 
-@lru_cache(maxsize=4096)
-def codes(text: str, exits: tuple[str, ...]) -> frozenset[str]:
-    """Return the codes of a message.
-
-    ``informing``: it names an exit or the way to it together with a word about distance or crowd.
-    ``encouraging``: it contains a calming or heartening phrase. ``guiding``: it recommends an exit
-    in a clause with a word of direction ("let's take the left exit").
-    """
-    present = set()
-    for clause in _clauses(text):
-        named = any(_stands_in(name.lower(), clause) for name in exits)
-        if (named or _stands_in("exit", clause) or _stands_in("exits", clause)) and _holds(
-            clause, "situation"
-        ):
-            present.add("informing")
-        if _holds(clause, "heartening"):
-            present.add("encouraging")
-        if named and _holds(clause, "direction") and not _holds(clause, "against"):
-            present.add("guiding")
-    return frozenset(present)
-
-
-def shares(messages: Iterable[str], exits: tuple[str, ...]) -> dict[str, float]:
-    """Return code → share of the messages with it; NaN without messages."""
-    coded = [codes(text, exits) for text in messages if text.strip()]
-    if not coded:
-        return dict.fromkeys(CODES, math.nan)
-    return {code: sum(code in of_message for of_message in coded) / len(coded) for code in CODES}
-
-
 def recommended(text: str, exits: tuple[str, ...]) -> tuple[str, ...]:
     """Return the exits that a message recommends, in the order in which it names them.
 
@@ -88,22 +56,15 @@ def recommended(text: str, exits: tuple[str, ...]) -> tuple[str, ...]:
     """
     named: dict[str, None] = {}
     for clause in _clauses(text):
-        if not _holds(clause, "against"):
+        if not any(_stands_in(word, clause) for word in _words()["against"]):
             named |= {name: None for name in exits if _stands_in(name.lower(), clause)}
     return tuple(named)
 
 
 @cache
-def _words() -> dict[str, tuple[str, ...]]:
-    """Name in the rules → its words."""
-    words = read_words(WORDS)
-    return {
-        "situation": tuple(words["information"]["states"]),
-        "heartening": tuple(words["encouragement"]["phrases"]),
-        "direction": tuple(words["guidance"]["directions"]),
-        "against": tuple(words["recommendation"]["against"]),
-        "favour": tuple(words["recommendation"]["favour"]),
-    }
+def _words() -> Mapping[str, Sequence[str]]:
+    """The lists of words of recommendations."""
+    return read_words(WORDS)["recommendation"]
 
 
 def _clauses(text: str) -> list[str]:
@@ -116,10 +77,6 @@ def _clauses(text: str) -> list[str]:
 
 def _stands_in(phrase: str, clause: str) -> bool:
     return f" {phrase} " in clause
-
-
-def _holds(clause: str, name: str) -> bool:
-    return any(_stands_in(phrase, clause) for phrase in _words()[name])
 
 
 SIZE = 10

@@ -148,8 +148,5 @@ def test_talking_changes_what_classical_people_do() -> None:
         model.run_model()
     frame = talking.model_frame()
 
-    assert frame["guiding"].iloc[0] == 1
-    assert cold.model_frame()["guiding"].iloc[0] == 0
-    assert silent.model_frame()["guiding"].isna().all()
     assert not frame["escaped"].equals(silent.model_frame()["escaped"])
     assert min(silent.escaped, talking.escaped, cold.escaped) >= 95

@@ -263,7 +263,6 @@ def test_unreadable_sentences_are_left_out() -> None:
     assert [each[:2] for each in seen] == [((), "")] * 2
     assert all("How you feel" not in question for *_, question in seen)
     assert model.total.invalid == 6
-    assert math.isnan(model.informing)
 
 
 def test_who_is_hemmed_in_is_not_asked() -> None:
@@ -408,4 +407,3 @@ def test_exits_have_names_of_any_script() -> None:
     assert model.escaped == 9
     assert model.total.invalid == 0
     assert frame["escaped_Süd"].iloc[-1] + frame["escaped_выход_слева"].iloc[-1] == 9
-    assert frame["guiding"].iloc[0] == 1

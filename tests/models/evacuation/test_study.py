@@ -1,10 +1,10 @@
-"""Effects of evacuees' messages, and the evenness of counts."""
+"""Recommendations in evacuees' messages, and the evenness of counts."""
 
 import math
 
 import pytest
 
-from sabm_mesa.models.evacuation.study import CODES, codes, evenness, recommended, shares
+from sabm_mesa.models.evacuation.study import evenness, recommended
 
 EXITS = ("left", "bottom", "right")
 
@@ -28,36 +28,9 @@ def test_exits_that_are_spoken_for(text, expected) -> None:
     assert recommended(text, EXITS) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("The left exit is crowded.", {"informing"}),
-        ("Stay calm, we can do this!", {"encouraging"}),
-        ("Let's head for the bottom exit.", {"guiding"}),
-        ("Bottom exit seems closer. Let's go bottom. Stay strong!", set(CODES)),
-        ("Do not go to the right exit.", set()),
-        ("I look after myself.", set()),
-        ("The exits are far away", {"informing"}),
-    ],
-)
-def test_what_messages_do(text, expected) -> None:
-    assert codes(text, EXITS) == expected
-
-
 def test_other_names_of_exits() -> None:
     assert recommended("Use North_Gate now", ("north_gate", "gate")) == ("north_gate",)
     assert recommended("Use the Gate", ("Gate",)) == ("Gate",)
-
-
-def test_shares_of_messages() -> None:
-    said = ["Stay calm.", "Go left.", " ", "Keep going, go left."]
-
-    assert shares(said, EXITS) == {
-        "informing": 0,
-        "encouraging": pytest.approx(2 / 3),
-        "guiding": pytest.approx(2 / 3),
-    }
-    assert all(math.isnan(share) for share in shares([" "], EXITS).values())
 
 
 def test_evenness() -> None:
