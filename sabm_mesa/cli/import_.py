@@ -43,10 +43,6 @@ def import_(
             help="Decision for a value of the table, such as J=cooperate. Repeatable.",
         ),
     ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=TEXT", help="Only rows with this text in COLUMN. Repeatable."),
-    ] = None,
     set_: Settings = None,
     out: Annotated[
         Path | None,
@@ -61,7 +57,7 @@ def import_(
     from sabm_mesa.recording.importing import digest, import_table, read_map, read_table
 
     file = expand_home(str(data))
-    table = read_table(file, read_map(where or [], "--where", "COLUMN=TEXT, such as model=gpt-4"))
+    table = read_table(file)
     path = out or file.with_name(file.name.split(".")[0] + ".sqlite")
     imported = import_table(
         table, registry.load(scenario), path, columns=read_map(map_ or []),

@@ -100,17 +100,14 @@ def read_map(
     return mapping
 
 
-def read_table(file: Path, only: Mapping[str, str] | None = None) -> pd.DataFrame:
+def read_table(file: Path) -> pd.DataFrame:
     """Read a table with all values as texts.
-
-    Args:
-        only: column → the text that its rows have.
 
     Returns:
         The rows, with the number of their line as index.
 
     Raises:
-        UsageError: when the file cannot be read as a table, or no row is left.
+        UsageError: when the file cannot be read as a table.
     """
     try:
         table = pd.read_csv(file, dtype=str, keep_default_na=False)
@@ -118,12 +115,6 @@ def read_table(file: Path, only: Mapping[str, str] | None = None) -> pd.DataFram
         why = getattr(error, "strerror", None) or one_line(str(error))
         raise UsageError(f"Cannot read {file} as a table: {why}.") from None
     table.index = pd.RangeIndex(HEADER, len(table) + HEADER)
-    for column, text in (only or {}).items():
-        if column not in table.columns:
-            raise UsageError(_no_column(table, column, "--where COLUMN=TEXT"))
-        table = table[table[column] == text]
-        if not len(table):
-            raise UsageError(f"No row has {text!r} in the column {column}.")
     return table
 
 
@@ -355,9 +346,11 @@ def _texts(table: pd.DataFrame, columns: str) -> list[str]:
     return [" ".join(map(_text, row)) for row in rows]
 
 
-def _no_column(table: pd.DataFrame, name: str, option: str = "--map FIELD=COLUMN") -> str:
+def _no_column(table: pd.DataFrame, name: str) -> str:
     listed = ", ".join(map(str, table.columns))
-    return f"The table has no column {name!r}; it has {listed}. Name another one: {option}."
+    return (
+        f"The table has no column {name!r}; it has {listed}. Name another one: --map FIELD=COLUMN."
+    )
 
 
 def _text(value: Any) -> str:
