@@ -22,14 +22,6 @@ def play(
     context: typer.Context,
     name: ScenarioName,
     *,
-    as_: Annotated[
-        str,
-        typer.Option(
-            "--as",
-            metavar="CLASS",
-            help="Your class of agents, if there are several (default: the first).",
-        ),
-    ] = "",
     seed: Annotated[int | None, typer.Option(min=0, help="Seed (default: random).")] = None,
     time_limit: Annotated[
         float | None,
@@ -58,9 +50,7 @@ def play(
     others = parameters.pop("minds", "classical")
     parameters["connection"] = EndpointOptions.of(context).connection()
     FileMindOptions.of(context).apply([others])
-    common: dict[str, Any] = {
-        "others": others, "seats_of": as_, "time_limit_s": time_limit, "say": say,
-    }  # fmt: skip
+    common: dict[str, Any] = {"others": others, "time_limit_s": time_limit, "say": say}
     if seats is None:
         take_seat(name, parameters, **common)
     else:

@@ -27,7 +27,6 @@ def play(
     parameters: Mapping[str, Any],
     *,
     others: str | Mapping[str, Any] = "classical",
-    seats_of: str = "",
     time_limit_s: float | None = None,
     say: Say = show,
     listen: Listen = input,
@@ -42,7 +41,7 @@ def play(
         RunError: when the game fails, or the person leaves it.
     """
     model = registry.load(name)
-    minds = with_others(model, parameters, others, seats_of=seats_of)
+    minds = with_others(model, parameters, others)
     game = Game(model, time_limit_s=time_limit_s, **{**parameters, "minds": minds})
     if len(game.seats) > 1:
         raise MindSpecError(
@@ -76,7 +75,6 @@ def serve(
     port: int,
     *,
     others: str | Mapping[str, Any] = "classical",
-    seats_of: str = "",
     time_limit_s: float | None = None,
     say: Say = show,
 ) -> Game:
@@ -84,7 +82,7 @@ def serve(
     from sabm_mesa.visualization.server import serve_seats
 
     model = registry.load(name)
-    minds = with_others(model, parameters, others, seats, seats_of)
+    minds = with_others(model, parameters, others, seats)
     game = Game(model, time_limit_s=time_limit_s, **{**parameters, "minds": minds})
 
     def ready(addresses: Mapping[int, str]) -> None:
