@@ -347,6 +347,7 @@ class Game:
             public=self.public,
             ranked=self.ranked,
             results=self.results,
+            voting=self.voting,
             code="" if self.session is None else self.session.code,
             seats={seat.agent: seat.token for seat in seats},
             words={seat.agent: seat.word for seat in seats},
@@ -372,6 +373,7 @@ class _SeatsFile(BaseModel):
     public: tuple[str, ...] = ()
     ranked: bool = False
     results: bool = False
+    voting: bool = False
     code: str = ""
     seats: dict[int, str] = {}
     words: dict[int, str] = {}
@@ -442,7 +444,8 @@ class ContinuedGame(Game):
                 opened.close()
             raise
         self._recording = None if recording else opened
-        self.code, self.ranked, self.results = kept.code, kept.ranked, kept.results
+        self.code, self.voting = kept.code, kept.voting
+        self.ranked, self.results = kept.ranked, kept.results
         for agent, seat in self.seats.items():
             seat.word = kept.words.get(agent, seat.word)
         self.public = tuple(name for name in kept.public if name in model.columns())

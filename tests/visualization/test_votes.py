@@ -246,7 +246,7 @@ def test_all_groups_of_a_class_that_was_cut_off_are_taken_up(tmp_path, monkeypat
     sizes = {"n_players": 2, "n_rounds": 2, "rng": 1}
     session = open_session(
         "cut off", RepeatedBeautyContest, sizes, "classical", 1, time_limit_s=600, public=True,
-        groups=2,
+        groups=2, voting=True,
     )  # fmt: skip
     for _, seat in session.seats:
         seat.take("person")
@@ -259,5 +259,6 @@ def test_all_groups_of_a_class_that_was_cut_off_are_taken_up(tmp_path, monkeypat
     again = take_up("cut off", path, 1)
 
     assert [game.model.entropy for game in again.games] == [(1,), (2,)]
+    assert all(game.voting for game in again.games)
     for game in again.games:
         game.stop()
