@@ -81,8 +81,8 @@ class Connection:
             address.
         needed: parameters of language models that a study depends on: it fails when a model does
             not support one of them.
-        context: tokens that the longest question to a local model and its answer need: the minimum
-            and the likely number; zeros when unknown.
+        context: tokens that the longest question to a local model and its answer probably need; 0
+            when unknown.
 
     Raises:
         ParameterError: for an illegal value.
@@ -98,7 +98,7 @@ class Connection:
     recorded_url: str | None = None
     agreed: frozenset[str] | None = None
     needed: frozenset[str] = frozenset()
-    context: tuple[int, int] = field(default=(0, 0), repr=False, compare=False)
+    context: int = field(default=0, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse settings with which a request would never end."""
@@ -302,7 +302,7 @@ def connect_local(
     with _lock:
         old = _models.get(path)
         changed = old is not None and old.server.options != given
-        if old is not None and (changed or old.server.is_short_of(how.context[1])):
+        if old is not None and (changed or old.server.is_short_of(how.context)):
             if old.in_use:
                 gc.collect()  # a run that nobody has any more uses nothing
             if not old.in_use:
@@ -317,12 +317,11 @@ def connect_local(
                     parameter="minds",
                 )
         if path not in _models:
-            server = LocalServer(path, given, how.context[1] or CONTEXT, spec)
+            server = LocalServer(path, given, how.context or CONTEXT, spec)
             server.announce(note)
             _models[path] = LocalModel(server)
         model = _models[path]
         server = model.server
-        server.check(*how.context)
         limiter = _limiters.setdefault(str(path), Limiter(server.slots))
     quirks = model.quirks(path.name)
     quirks.known = quirks.known or not server.header.may_think

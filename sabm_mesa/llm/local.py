@@ -191,22 +191,9 @@ class LocalServer:
         """Whether it could have been started with a longer context that a run needs."""
         return not self.options.context and self.context < min(context, self._most)
 
-    def check(self, least: int, likely: int) -> None:
-        """Check before a run that its questions can fit.
-
-        Args:
-            least: the least number of tokens of the longest known question and its answer.
-            likely: the likely number of tokens of the longest question of the run and its answer.
-
-        Raises:
-            ParameterError: when it is longer than the longest possible context.
-        """
-        if least > self.context:
-            raise ParameterError(self.too_small(least, likely), parameter="minds")
-
-    def too_small(self, needed: int, likely: int = 0) -> str:
+    def too_small(self, needed: int) -> str:
         """The advice for a question that needs a longer context."""
-        enough = max(min(likely, self._most), -(-needed // 256) * 512)
+        enough = -(-needed // 256) * 512
         if enough <= self._most:
             why = "context is set to that" if self.options.context else "shorter ones were expected"
             way = f"begin again with a longer one (--minds '{self._with(context=enough)}')"

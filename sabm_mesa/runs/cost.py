@@ -83,8 +83,8 @@ SAMPLE = 25
 TOKENS_PER_CHAR = np.array([1 / 5, 1 / 4, 1 / 2.5])
 """In bytes of UTF-8 per token: 4 (OpenAI's rule of thumb) to 5 in English, 2.5 to 3 in other
 languages."""
-LEAST_CHARS_A_TOKEN, MOST_CHARS_A_TOKEN = 3, 6
-"""Characters per token in the longest prompt for a local model, with its chat template."""
+CHARS_A_TOKEN = 3
+"""The least characters per token in the longest prompt for a local model, with its template."""
 CONTEXT_STEP = 256
 """The context of local models is a multiple of this."""
 OVERHEAD = TOKENS_PER_MESSAGE * np.arange(3)
@@ -487,23 +487,15 @@ def with_context(
         model, stubs = dry_run(scenario, parameters)
     except RunError:  # a run says what is wrong
         return connection
-    least, likely = map(float, connection.context)
-    began = min(
-        (row[0] for stub in stubs for rows in stub.asked.values() for row in rows), default=0
-    )
+    likely = float(connection.context)
     for stub in (stub for stub in stubs if is_local(stub.spec)):
         as_json = stub.answer_format == "json"
         for question, rows in stub.asked.items():
-            asked = np.array(rows)
             limit = max(local_limit(spec, model, as_json=as_json) for spec in stub.specs[question])
-            first = asked[asked[:, 0] == began, 2]  # later prompts hold what is not said yet
-            if first.size:
-                least = max(least, np.nanmax(first) / MOST_CHARS_A_TOKEN + limit)
             again = (model.max_attempts - 1) * (limit + AGAIN)
-            likely = max(likely, np.nanmax(asked[:, 2]) / LEAST_CHARS_A_TOKEN + limit + again)
+            likely = max(likely, np.nanmax(np.array(rows)[:, 2]) / CHARS_A_TOKEN + limit + again)
     model.close()
-    context = -(-int(likely) // CONTEXT_STEP) * CONTEXT_STEP
-    return replace(connection, context=(int(least), context))
+    return replace(connection, context=-(-int(likely) // CONTEXT_STEP) * CONTEXT_STEP)
 
 
 def local_limit(spec: AnswerSpec, model: SmartModel, *, as_json: bool) -> int:

@@ -208,14 +208,13 @@ def test_a_server_with_other_options_is_started_when_no_run_uses_the_old_one(
 def test_the_advice_for_a_context_that_is_too_small_can_be_followed(
     file: Path, started: list[LocalServer]
 ) -> None:
-    connection = Connection(context=(1000, 0))
-    minds = f"gguf:{file}?context=256&threads=1&slots=1"
-    with pytest.raises(ParameterError, match="begin again with a longer one") as caught:
-        KeynesianBeautyContest(minds=minds, connection=connection)
+    connect_local(file, "context=256&threads=1&slots=1")
+    said = started[0].too_small(1000)
+    assert "begin again with a longer one" in said
 
-    (advised,) = re.findall(r"--minds '(.*)'", str(caught.value))
+    (advised,) = re.findall(r"--minds '(.*)'", said)
     assert advised == f"gguf:{file}?threads=1&slots=1&context=2048"
-    KeynesianBeautyContest(minds=advised, connection=connection)
+    KeynesianBeautyContest(minds=advised)
     assert [server.context for server in started] == [2048]
 
 

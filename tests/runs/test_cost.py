@@ -448,7 +448,7 @@ def test_no_network_is_touched_and_the_same_is_said_again(
 def test_the_context_of_a_local_model_has_room_for_questions_that_are_asked_again() -> None:
     given = {"minds": "local", "n_players": 2, "n_rounds": 1}
     once, thrice = (
-        with_context(Connection(), KBC, given | {"max_attempts": attempts}).context[1]
+        with_context(Connection(), KBC, given | {"max_attempts": attempts}).context
         for attempts in (1, 3)
     )
     assert thrice - once >= 512  # of tokens: two rejected answers, and what is wrong with them
