@@ -325,7 +325,7 @@
     return {
       number: question.number, element,
       focus() {
-        app.style.scrollPaddingBottom = `${element.lastChild.offsetHeight}px`;  // what the bar covers
+        app.style.setProperty("--bar", `${element.lastChild.offsetHeight}px`);  // what the bar covers
         app.scrollTop = 0;
         places.now.scrollIntoView({ block: "nearest" });
         if (stepping) figure.scrollIntoView({ block: "nearest" });

@@ -101,7 +101,9 @@ def test_input_and_send_are_always_seen_and_nothing_opens_the_keyboard(
             phone.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
             keep(phone, f"{game}-{turn}-{height}")
         number = form.get_attribute("data-question")
+        top = phone.evaluate("document.querySelector('main').scrollTop")
         field.fill(LESSONS[game])
+        assert phone.evaluate("document.querySelector('main').scrollTop") == top
         form.get_by_role("button").click()
         phone.locator(f'form[data-question="{number}"]').wait_for(state="detached")
     host.get_by_role("button", name="End the game").click()
