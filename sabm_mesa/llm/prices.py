@@ -129,7 +129,7 @@ class PriceTable:
     def __init__(self, path: str | Path | None = None, url: str | None = None) -> None:
         self._built_in = _built_in()
         self.date = self._built_in.date
-        self._own = {} if path is None else _prices(_own(path), str(path))
+        self._own = {} if path is None else _own_prices(path)
         self._places = self._built_in.at(url)
 
     def at(self, url: str | None) -> PriceTable:
@@ -216,7 +216,6 @@ class _BuiltIn:
 
     def __init__(self, table: dict[str, Any]) -> None:
         self.date = str(table["date"])
-        self.source = str(table["source"])
         providers = table["providers"]
         self._providers = {name: _provider(name, entry) for name, entry in providers.items()}
         self._others = {name: entry["others"] for name, entry in providers.items()}
@@ -271,22 +270,15 @@ def _built_in() -> _BuiltIn:
     return _BuiltIn(json.loads(text))
 
 
-def _own(path: str | Path) -> dict[str, Any]:
+def _own_prices(path: str | Path) -> dict[str, Price]:
     table = read_toml(path, "price file", ParameterError)
-    table.pop("date", None)
-    return table
-
-
-def _prices(table: dict[str, Any], source: str) -> dict[str, Price]:
     models = table.get("models")
     if set(table) != {"models"} or not isinstance(models, dict):
         raise ParameterError(
-            f"{source}: a price file has a table [models] (and may have a date) and nothing else: "
+            f"{path}: a price file has a table [models] and nothing else: "
             '"NAME" = { input = 0.15, output = 0.60 }.'
         )
-    return {
-        model: _price(entry, f'{source}: [models] "{model}"') for model, entry in models.items()
-    }
+    return {model: _price(entry, f'{path}: [models] "{model}"') for model, entry in models.items()}
 
 
 def _price(entry: Any, where: str) -> Price:

@@ -167,7 +167,7 @@ def test_the_table_names_its_source_and_licence() -> None:
 
 def test_the_users_own_entries_replace_the_built_in_ones(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
-    path.write_text("date = 2026-01-01\n[models]\nstub = { input = 0, output = 2, cached = 0 }\n")
+    path.write_text("[models]\nstub = { input = 0, output = 2, cached = 0 }\n")
     table = PriceTable(path)
     assert table.of("stub") == Price(0.0, 2.0, 0.0)
     assert table.of("gpt-4o") == PriceTable().of("gpt-4o")
