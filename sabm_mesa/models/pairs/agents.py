@@ -19,7 +19,6 @@ from sabm_mesa.core.answers import Choice, Decision, Text
 from sabm_mesa.core.messages import Message
 
 if TYPE_CHECKING:
-    from sabm_mesa.core.prompts import PromptBook
     from sabm_mesa.models.pairs.model import PairModel
 
 
@@ -171,11 +170,6 @@ def since(first: int, records: Sequence[R]) -> Sequence[R]:
     return records[bisect_left(records, first, key=attrgetter("round")) :]
 
 
-def name_of(book: PromptBook, agent: int) -> str:
-    """The name of an agent in the prompts."""
-    return book.render("name", {"number": agent})
-
-
 UTTERANCE = Utterance(max_words=100)
 """The spec of an answer to `say` (the number of words is our choice)."""
 
@@ -205,26 +199,26 @@ class PairAgent(SmartAgent):
 
     async def invite(self) -> Decision:
         """Choose another agent to talk with; the value is its number, 0 for nobody."""
-        book, facts = self.model.book, self.facts()
-        options = Choice((*facts["others"], book.render("nobody", {})), label="invitation")
+        facts, nobody = self.facts(), self.model.book.render("nobody", {})
+        options = Choice((*facts["others"], nobody), label="invitation")
         decision = await self.ask("invite", options, **facts)
         if not decision.valid:
             return decision
-        numbers = {name_of(book, agent.unique_id): agent.unique_id for agent in self.others}
+        numbers = {name: number for number, name in enumerate(self.model.names, 1)}
         invited = numbers.get(decision.value, 0)
         return Decision(invited, decision.reasoning, attempts=decision.attempts)
 
     async def accept(self) -> Decision:
         """Accept or decline each invitation; the value holds the accepted inviters."""
-        book = self.model.book
+        book, names = self.model.book, self.model.names
         yes = book.render("accepts", {})
         options = Choice((yes, book.render("declines", {})), label="decision")
         welcomed: list[int] = []
         for inviter in self.inviters:
-            names = [name_of(book, agent) for agent in welcomed]
             decision = await self.ask(
-                "accept", options, **self.facts(), inviter=name_of(book, inviter), welcomed=names
-            )
+                "accept", options, **self.facts(), inviter=names[inviter - 1],
+                welcomed=[names[agent - 1] for agent in welcomed],
+            )  # fmt: skip
             if decision.value == yes:
                 welcomed.append(inviter)
         return Decision(tuple(welcomed))
@@ -252,16 +246,11 @@ class PairAgent(SmartAgent):
             "say",
             UTTERANCE,
             **self.facts(),
-            partner=name_of(self.model.book, partner),
+            partner=self.model.names[partner - 1],
             messages=dialogue.messages,
             turns_left=dialogue.max_turns - dialogue.turns,
             leave=LEAVE,
         )
-
-    @property
-    def others(self) -> list[PairAgent]:
-        """The other agents."""
-        return [agent for agent in self.model.participants if agent is not self]
 
     def facts(self) -> dict[str, Any]:
         """The facts that the agent knows: the others, and what it remembers of each round.
@@ -269,31 +258,28 @@ class PairAgent(SmartAgent):
         It remembers the talks that fit the window of its memory, and the invitations of these
         rounds.
         """
-        model, book = self.model, self.model.book
+        model, names, own = self.model, self.model.names, self.unique_id
         chats = newest(self.chats, words=model.window)
-        answered = self.invitations + of_agent(model.answered, self.unique_id)
+        answered = self.invitations + of_agent(model.answered, own)
         if len(chats) < len(self.chats):
             answered = tuple(since(chats[0].round, answered))
         rounds = sorted({i.round for i in answered} | {chat.round for chat in chats})
         return {
-            "agent": self.unique_id,
-            "name": name_of(book, self.unique_id),
+            "agent": own,
+            "name": names[own - 1],
             "n_agents": len(model.participants),
-            "others": [name_of(book, agent.unique_id) for agent in self.others],
+            "others": [*names[: own - 1], *names[own:]],
             "number": model.round + 1,
             "n_rounds": model.n_rounds,
-            "invited": name_of(book, self.invited) if self.invited else None,
-            "inviters": [name_of(book, agent) for agent in self.inviters],
+            "invited": names[self.invited - 1] if self.invited else None,
+            "inviters": [names[agent - 1] for agent in self.inviters],
             "rounds": [
                 {
                     "number": round_ + 1,
                     "now": round_ == model.round,
-                    "invitations": [self._told(i) for i in answered if i.round == round_],
+                    "invitations": [self._told(i, names) for i in answered if i.round == round_],
                     "chats": [
-                        {
-                            "other": name_of(book, chat.partner_of(self.unique_id)),
-                            "messages": chat.messages,
-                        }
+                        {"other": names[chat.partner_of(own) - 1], "messages": chat.messages}
                         for chat in chats
                         if chat.round == round_
                     ],
@@ -302,11 +288,11 @@ class PairAgent(SmartAgent):
             ],
         }
 
-    def _told(self, invitation: Invitation) -> dict[str, Any]:
+    def _told(self, invitation: Invitation, names: Sequence[str]) -> dict[str, Any]:
         sent = invitation.sender == self.unique_id
         other = invitation.receiver if sent else invitation.sender
         return {
             "sent": sent,
-            "other": name_of(self.model.book, other),
+            "other": names[other - 1],
             "accepted": invitation.accepted,
         }

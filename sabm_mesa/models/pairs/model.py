@@ -25,7 +25,6 @@ from sabm_mesa.models.pairs.agents import (
     Chat,
     Invitation,
     PairAgent,
-    name_of,
     of_agent,
     pairs_of,
 )
@@ -88,7 +87,8 @@ class PairModel(SmartModel):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the agents in the prompts, in the order of their ids."""
-        return tuple(name_of(self.book, participant.unique_id) for participant in self.participants)
+        numbers = range(1, len(self.participants) + 1)
+        return tuple(self.book.render("name", {"number": number}) for number in numbers)
 
     def participant(self, number: int) -> PairAgent:
         """The agent with a number.
