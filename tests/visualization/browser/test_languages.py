@@ -100,7 +100,7 @@ class Person:
 
 
 def test_the_wall_and_slides_of_20_groups_fit_in_the_language_of_the_class(server, browse) -> None:
-    link = "/host?game=beauty-contest&people=2&groups=20&rounds=1&rank=on&vote=on&lang=de"
+    link = "/host?game=beauty-contest&people=2&groups=20&rounds=2&rank=on&vote=on&lang=de"
     host = browse(link)
     host.get_by_role("button", name="Open the game").click()
     host.get_by_role("button", name="Start the game").wait_for()
@@ -114,10 +114,13 @@ def test_the_wall_and_slides_of_20_groups_fit_in_the_language_of_the_class(serve
     code = host.locator(".sabm-code").first.inner_text()
     people = [Person(server.url, code) for _ in range(20)]  # one in each group
     start(host)
-    says(wall, "Gruppe 1 in Farbe")
-    keep(wall, "wall-20")
     for person in people:
         person.answer("20")
+    says(wall, "Gruppe 1 in Farbe")
+    keep(wall, "wall-20")
+    says(host, "1 of 2 rounds done")
+    host.get_by_role("button", name="End the game").click()
+    host.get_by_role("button", name="Yes, end it").click()
     for number in range(1, 7):
         wall.get_by_label(f"Folie {number} von ").wait_for()
         french.get_by_label(f"Diapositive {number} sur ").wait_for()
