@@ -81,10 +81,13 @@ def test_whoever_joins_twice_reads_that_the_seat_is_theirs(server, browse) -> No
 
 
 class Person:
-    """A person at a seat, without a page."""
+    """A person at a seat, without a page.
+
+    It keeps no connection: the server may close one that waits when the next request is sent.
+    """
 
     def __init__(self, url: str, code: str) -> None:
-        self._client = httpx.Client(base_url=url)
+        self._client = httpx.Client(base_url=url, limits=httpx.Limits(max_keepalive_connections=0))
         self._client.get("/join")
         self._path = self._client.post("/join", json={"code": code}).json()["path"]
 
