@@ -62,7 +62,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "new": "Write a small working scenario to start from.",
         "check": "Check that a scenario follows the rules of the package.",
         "doctor": "Check this machine or a model.",
-        "models": "List, download and remove local models.",
+        "models": "List and download local models.",
     },
 }
 """Group of the help → command → what it does, in one line of at most 60 characters."""

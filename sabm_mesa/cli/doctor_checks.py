@@ -16,12 +16,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from sabm_mesa.errors import (
-    KEY_VARIABLE,
-    MindSpecError,
-    OutputError,
-    key,
-)
+from sabm_mesa.errors import KEY_VARIABLE, MindSpecError, OutputError, key
 from sabm_mesa.minds.files.sandbox import (
     DEMANDED,
     SENTENCES,

@@ -27,11 +27,7 @@ from sabm_mesa.core.answers import DEFAULT_FORMAT, Format, OptionOrder
 from sabm_mesa.core.jsonable import json_roundtrip
 from sabm_mesa.core.messages import Conversation, Message
 from sabm_mesa.core.parameters import bind, checking, parameters_of, whole_signature
-from sabm_mesa.core.prompts import (
-    NO_PERSONA,
-    PromptBook,
-    beside,
-)
+from sabm_mesa.core.prompts import NO_PERSONA, PromptBook, beside
 from sabm_mesa.core.scheduler import SIMULTANEOUS, Phase, action, run_phase
 from sabm_mesa.core.streams import Seed, entropy
 from sabm_mesa.core.usage import Usage
